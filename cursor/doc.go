@@ -21,6 +21,9 @@
 //   - [Cursor.SkipTo] moves over lines the server reported as left out.
 //   - [Cursor.PositionedAt] starts at an absolute position that a relative start, such as the tail, resolved to.
 //
+// A cursor that has consumed the session's terminal line is at its end: no move changes it, since what a server may
+// send behind that line does not belong to the session (contract 2.7).
+//
 // Moves never go backwards, never allocate, and turn a valid cursor into a valid one, whatever the line holds: an
 // anchor or a time that [Cursor.Validate] would refuse is left out instead.
 //

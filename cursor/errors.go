@@ -10,6 +10,9 @@ var (
 	ErrOtherStream = errors.New("cursors of different streams")
 	// ErrOtherLine: the line is not the one the cursor stands at.
 	ErrOtherLine = errors.New("not the cursor's line")
+	// ErrSessionEnded: the cursor has consumed the session's terminal line, and no line behind it belongs to the
+	// session.
+	ErrSessionEnded = errors.New("session ended")
 	// ErrSlotBeyondLine: the cursor stands inside its line, behind more records than the line has. The history is
 	// not the one the cursor comes from.
 	ErrSlotBeyondLine = errors.New("position beyond the end of its line")

@@ -52,11 +52,14 @@ func (c Cursor) LastLine() (number uint64, ok bool) {
 // it remains, be it that it holds no record or that all of them were consumed; [Cursor.AfterLine] then moves
 // behind it.
 //
-// The error is ErrOtherLine for a line that is not the cursor's, ErrVersionInsideLine where the cursor stands
+// The error is ErrSessionEnded when the session's terminal line is consumed, which readers check first, ErrOtherLine
+// for a line that is not the cursor's, ErrVersionInsideLine where the cursor stands
 // inside a line that came under a version before 27, ErrSlotBeyondLine where it stands behind more records than the
 // line has, and ErrInvalid for the line MaxIndex, behind which there is no position.
 func (c Cursor) Begin(l Line) (slot uint32, whole bool, err error) {
 	switch {
+	case c.SessionEnded:
+		return 0, false, &Error{"session_ended", fmt.Sprintf("is set, and line %d lies behind the end", l.Number), ErrSessionEnded}
 	case l.Number != c.StreamIndex:
 		return 0, false, &Error{"stream_index", fmt.Sprintf("is %d, the line is %d", c.StreamIndex, l.Number), ErrOtherLine}
 	case l.Number >= MaxIndex:
@@ -90,11 +93,11 @@ func (c Cursor) AfterLine(l Line) Cursor {
 
 // over moves to a position that consuming something of l leads to.
 func (c Cursor) over(l Line, to Cursor) Cursor {
-	if to.order(c) <= 0 {
+	if c.SessionEnded || to.order(c) <= 0 {
 		return c
 	}
 	c.StreamVersion, c.StreamIndex, c.StreamEventIndex = to.StreamVersion, to.StreamIndex, to.StreamEventIndex
-	c.SessionEnded = c.SessionEnded || to.SessionEnded
+	c.SessionEnded = to.SessionEnded
 	c.Anchor = usableAnchor(l.Anchor)
 	if at := usableTime(l.At); !at.IsZero() {
 		c.LastCommitTime = at
@@ -105,10 +108,10 @@ func (c Cursor) over(l Line, to Cursor) Cursor {
 // SkipTo applies a report of the server that the next line it sends is next (contract 2.4, record "position"), seen
 // under the given stream version. If that is behind the cursor's line, the cursor moves to its start, the range is
 // what remains unread before it, and the result is true. The anchor is dropped: nobody here has seen the line
-// before next. Otherwise, and for a next beyond MaxIndex, which is no position, the cursor is unchanged and the
-// result false.
+// before next. Otherwise, for a next beyond MaxIndex, which is no position, and once the session has ended, the
+// cursor is unchanged and the result false.
 func (c Cursor) SkipTo(next uint64, version uint32) (Cursor, Range, bool) {
-	if next <= c.StreamIndex || next > MaxIndex {
+	if c.SessionEnded || next <= c.StreamIndex || next > MaxIndex {
 		return c, Range{}, false
 	}
 	unread := Range{FromLine: c.StreamIndex, FromRecordIndex: c.StreamEventIndex, ToLine: next}
@@ -131,7 +134,7 @@ func (c Cursor) PositionedAt(next uint64, version uint32, anchor string, at time
 
 // usableAnchor is the anchor, or none if it is not one.
 func usableAnchor(anchor string) string {
-	if textProblem(anchor, MaxAnchor) != "" {
+	if len(anchor) > MaxAnchor || textProblem(anchor) != "" {
 		return ""
 	}
 	return anchor

@@ -24,7 +24,7 @@ const (
 func (c Cursor) Validate() error {
 	for _, s := range [...]struct {
 		field, value string
-		max          int
+		maxBytes     int
 	}{
 		{"agent", c.Agent, MaxName},
 		{"session_id", c.SessionID, MaxName},
@@ -32,7 +32,10 @@ func (c Cursor) Validate() error {
 		{"child.call_id", c.Child.CallID, MaxName},
 		{"anchor", c.Anchor, MaxAnchor},
 	} {
-		if problem := textProblem(s.value, s.max); problem != "" {
+		if len(s.value) > s.maxBytes {
+			return invalid(s.field, fmt.Sprintf("has %d bytes, more than %d", len(s.value), s.maxBytes))
+		}
+		if problem := textProblem(s.value); problem != "" {
 			return invalid(s.field, problem)
 		}
 	}
@@ -76,11 +79,9 @@ func (c Cursor) Validate() error {
 	return nil
 }
 
-// textProblem says what is wrong with a string, "" if nothing.
-func textProblem(s string, maxBytes int) string {
+// textProblem says what is wrong with the characters of a string, "" if nothing.
+func textProblem(s string) string {
 	switch {
-	case len(s) > maxBytes:
-		return fmt.Sprintf("has %d bytes, more than %d", len(s), maxBytes)
 	case !utf8.ValidString(s):
 		return "is not UTF-8"
 	case strings.ContainsFunc(s, unicode.IsControl):
