@@ -1,0 +1,196 @@
+package rpc
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/evegateway/evegateway/cursor"
+	"github.com/evegateway/evegateway/gateway/source"
+	"github.com/evegateway/evegateway/gateway/translate"
+	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
+)
+
+// sender makes messages of steps and sends them. The cursor moves with what is sent, never before.
+type sender struct {
+	p      *plan
+	stream grpc.ServerStreamingServer[evev1.SubscribeResponse]
+	cursor cursor.Cursor
+
+	// For the log: read by another goroutine when this one is stuck.
+	messages atomic.Int64
+	line     atomic.Uint64
+}
+
+func newSender(p *plan, stream grpc.ServerStreamingServer[evev1.SubscribeResponse]) *sender {
+	return &sender{p: p, stream: stream, cursor: p.cursor}
+}
+
+// errStopped: told to stop, and the client was told.
+var errStopped = errors.New("stopped")
+
+// run sends until the read is complete, the client is gone, or stop is closed.
+func (s *sender) run(h *handoff, stop <-chan struct{}) error {
+	beat := time.NewTimer(s.p.beat)
+	defer beat.Stop()
+	var batch []source.Step
+	for {
+		var done bool
+		var err error
+		batch, done, err = h.take(batch)
+		for i := range batch {
+			if err := s.step(&batch[i]); err != nil {
+				return err
+			}
+			select {
+			case <-stop:
+				return s.goodbye()
+			default:
+			}
+		}
+		if done {
+			return err
+		}
+		if len(batch) > 0 {
+			beat.Reset(s.p.beat)
+			continue
+		}
+		select {
+		case <-h.filled:
+		case <-beat.C:
+			if err := s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_HEARTBEAT}); err != nil {
+				return err
+			}
+			beat.Reset(s.p.beat)
+		case <-stop:
+			return s.goodbye()
+		}
+	}
+}
+
+func (s *sender) goodbye() error {
+	if err := s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_DRAINING}); err != nil {
+		return err
+	}
+	return errStopped
+}
+
+// step sends what a step of the read means.
+func (s *sender) step(st *source.Step) error {
+	switch st.Kind {
+	case source.StepLine:
+		return s.sendLine(st.Line)
+	case source.StepPositioned:
+		b := st.Before
+		s.cursor = s.cursor.PositionedAt(st.Next, st.Version, b.Identity, b.At, b.Terminal)
+		return s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_POSITIONED})
+	case source.StepSkipped:
+		to, unread, moved := s.cursor.SkipTo(st.Next, st.Version)
+		if !moved {
+			return nil
+		}
+		s.cursor = to
+		return s.checkpoint(&evev1.Checkpoint{
+			Reason:  evev1.CheckpointReason_CHECKPOINT_REASON_SOURCE_SKIPPED,
+			Skipped: &evev1.SourceRange{FromLine: unread.FromLine, FromRecordIndex: unread.FromRecordIndex, ToLine: unread.ToLine},
+		})
+	case source.StepCaughtUp:
+		c := &evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_CAUGHT_UP}
+		if st.Tail >= 0 {
+			c.CaughtUpLine = proto.Uint64(uint64(st.Tail))
+		}
+		return s.checkpoint(c)
+	case source.StepVersionChanged:
+		return s.checkpoint(&evev1.Checkpoint{
+			Reason:        evev1.CheckpointReason_CHECKPOINT_REASON_VERSION_CHANGED,
+			StreamVersion: st.Version,
+		})
+	case source.StepEnded:
+		if st.End == source.SessionEnded {
+			s.cursor.SessionEnded = true
+		}
+		return s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_ENDED, End: endReason(st.End)})
+	}
+	return nil
+}
+
+func endReason(e source.End) evev1.EndReason {
+	switch e {
+	case source.SessionEnded:
+		return evev1.EndReason_END_REASON_SESSION_ENDED
+	case source.BoundReached:
+		return evev1.EndReason_END_REASON_BOUND_REACHED
+	case source.StreamClosed:
+		return evev1.EndReason_END_REASON_STREAM_CLOSED
+	}
+	return evev1.EndReason_END_REASON_UNSPECIFIED
+}
+
+// sendLine sends the records of a line that are still to come, one message each.
+func (s *sender) sendLine(l *source.Line) error {
+	at := coordinates(l)
+	slot, whole, err := s.cursor.Begin(at)
+	if err != nil {
+		return err
+	}
+	if whole { // nothing left in it: the next message shows the move
+		s.cursor = s.cursor.AfterLine(at)
+		return nil
+	}
+	for ; slot < at.Slots; slot++ {
+		latest := s.cursor.LastCommitTime
+		s.cursor = s.cursor.After(at, slot)
+		m := &evev1.SubscribeResponse{Cursor: s.cursor.Proto()}
+		translate.Item(m, l, int(slot), slot == at.Slots-1, latest, s.p.form)
+		if s.tooLarge(m, l, int(slot)) {
+			translate.Omit(m, l, int(slot))
+		}
+		if err := s.send(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// coordinates is what the cursor must know of a line.
+func coordinates(l *source.Line) cursor.Line {
+	at := cursor.Line{Number: l.Number, Version: l.Version, Slots: 1, Anchor: l.Identity, Terminal: l.Terminal}
+	if l.Kind == source.Commit {
+		at.Slots, at.At, at.Version = uint32(len(l.Records)), l.At, cursor.MaxVersion
+	}
+	return at
+}
+
+// tooLarge says whether a message is larger than the client can receive. Only a record that could be is measured:
+// no form makes more than eight bytes of one, and what surrounds it fits the allowance.
+func (s *sender) tooLarge(m *evev1.SubscribeResponse, l *source.Line, slot int) bool {
+	const allowance = 2 << 10
+	size := int(l.Size)
+	if slot < len(l.Records) {
+		size = len(l.Records[slot].Raw)
+	}
+	return 8*size+allowance > s.p.maxBytes && proto.Size(m) > s.p.maxBytes
+}
+
+func (s *sender) checkpoint(c *evev1.Checkpoint) error {
+	return s.send(&evev1.SubscribeResponse{
+		Cursor: s.cursor.Proto(),
+		Item:   &evev1.SubscribeResponse_Checkpoint{Checkpoint: c},
+	})
+}
+
+func (s *sender) send(m *evev1.SubscribeResponse) error {
+	if err := s.stream.Send(m); err != nil {
+		if errors.Is(err, io.EOF) {
+			return s.stream.Context().Err()
+		}
+		return err
+	}
+	s.messages.Add(1)
+	s.line.Store(s.cursor.StreamIndex)
+	return nil
+}

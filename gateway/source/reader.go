@@ -1,0 +1,310 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Request says what to read.
+type Request struct {
+	// Session to read; must be a ValidID.
+	Session string
+	// Start is the absolute start. Ignored when Relative.
+	Start Place
+	// Relative starts Last lines before the tail of the open; 0 is behind it.
+	Relative bool
+	Last     uint32
+	// Bounded ends the read at the tail of the first open, pinned over all later connections (contract 2.5).
+	Bounded bool
+	// SkipOversize yields a line over the limit as unreadable; else it ends the read with LineTooLarge.
+	SkipOversize bool
+}
+
+// Place is an absolute position as a resumed reader knows it.
+type Place struct {
+	// Line is the number of the next line.
+	Line uint64
+	// Begun: part of Line has been consumed, and Anchor is its identity; else Anchor is that of Line-1.
+	Begun bool
+	// Anchor is the identity to verify; empty when unknown.
+	Anchor string
+	// Version is the stream version under which the position was reached; 0 when nothing was read.
+	Version uint32
+}
+
+// Reader is one read of one session: it goes on over leases, cuts and retries until the session ends, the bound is
+// reached, the context ends, or nothing helps any more. One goroutine uses it.
+//
+// Invariants: every line below next was yielded or reported skipped; anchor, when known, is the identity of line
+// next-1 (of line next while begun); a body is open only between Next calls that follow each other closely
+// (see Release).
+type Reader struct {
+	c    *Client
+	ctx  context.Context
+	req  Request
+	skim *skimmer
+
+	conn    *conn
+	bounded bool // the open body ends at conn.tail
+
+	next    uint64
+	begun   bool
+	anchor  string
+	before  Before
+	version uint32
+	tail    int64 // of the first open
+
+	positioned bool
+	caughtUp   bool
+	lingering  bool // a bounded read is past its bound and reads on to the body's end
+	ended      bool
+	stranded   bool // following is refused: what is left of the history comes bounded
+	tailFirst  bool // the next open must look at the tail
+
+	failures    int // bodies in a row that ended badly without a counted line
+	emptyLeases int // leases in a row that ended at once with nothing
+	opened      time.Time
+	safeAt      uint64 // position known not to be beyond the tail although its line before is unknown
+
+	queue []Step
+}
+
+const (
+	anchorWait = 5 * time.Second // for the line before the position, which is stored and comes first
+	linger     = time.Second     // for the end of a bounded body after its last line
+)
+
+// Read opens a read: tail first, so that an unknown session, an unsupported version and a position beyond the tail
+// fail here (api.md section 2; contract O3). It is retried as contract 1.12 says. The reader lives until ctx ends or
+// Close is called.
+func (c *Client) Read(ctx context.Context, req Request) (*Reader, error) {
+	r := &Reader{c: c, ctx: ctx, req: req, skim: newSkimmer(), positioned: !req.Relative,
+		next: req.Start.Line, begun: req.Start.Begun, anchor: req.Start.Anchor, version: req.Start.Version}
+	if r.anchor != "" && !Comparable(r.anchor) {
+		r.anchor = "" // made by another scheme: cannot be judged
+	}
+	if req.Relative {
+		r.next, r.begun, r.anchor, r.version = 0, false, "", 0
+	}
+	if err := r.openTail(true); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Version is the stream version of the last connection.
+func (r *Reader) Version() uint32 { return r.version }
+
+// Tail is the last line that existed when the read opened; -1 when there was none.
+func (r *Reader) Tail() int64 { return r.tail }
+
+// Release gives the open body up while the consumer is busy: a held body is a held invocation upstream. The next
+// call of Next opens another one at the same position.
+func (r *Reader) Release() {
+	if r.conn != nil {
+		r.conn.close()
+		r.conn = nil
+	}
+}
+
+// Close ends the read.
+func (r *Reader) Close() {
+	r.Release()
+	r.ended = true
+	r.queue = nil
+}
+
+// Next returns the next step; io.EOF after StepEnded. Any other error is final and of type *Error, or the context's.
+func (r *Reader) Next() (Step, error) {
+	for {
+		if len(r.queue) > 0 {
+			s := r.queue[0]
+			r.queue = r.queue[1:]
+			return s, nil
+		}
+		if r.ended {
+			return Step{}, io.EOF
+		}
+		if r.conn == nil {
+			if err := r.reopen(); err != nil {
+				return Step{}, err
+			}
+			continue
+		}
+		ev, err := r.conn.next()
+		if err != nil {
+			if err := r.bodyEnded(ev, err); err != nil {
+				return Step{}, err
+			}
+			continue
+		}
+		if ev.jump {
+			r.jumped()
+			continue
+		}
+		yield, err := r.counted(ev.line)
+		if err != nil {
+			return Step{}, r.fail(err)
+		}
+		if yield {
+			return Step{Kind: StepLine, Line: ev.line, Next: r.next}, nil
+		}
+	}
+}
+
+func (r *Reader) fail(err error) error {
+	r.Close()
+	return err
+}
+
+// counted takes in a counted line and says whether it is to be yielded.
+func (r *Reader) counted(l *Line) (bool, error) {
+	if r.lingering { // the server does not end the body at the tail: the bound does
+		r.end(BoundReached)
+		return false, nil
+	}
+	r.conn.deadline = time.Time{}
+	if l.Number < r.next {
+		return false, r.verify(l)
+	}
+	if r.begun {
+		if err := r.match(l); err != nil {
+			return false, err
+		}
+		r.begun = false
+	}
+	if l.Flaw == TooLarge && !r.req.SkipOversize {
+		return false, tooLarge(l, r.c.cfg.MaxLineBytes)
+	}
+	r.next, r.anchor = l.Number+1, l.Identity
+	r.failures, r.emptyLeases = 0, 0
+	r.arrived()
+	if l.Terminal {
+		r.end(SessionEnded)
+	}
+	return true, nil
+}
+
+// verify takes in the line before the position, which every connection re-reads.
+func (r *Reader) verify(l *Line) error {
+	if !r.begun {
+		if err := r.match(l); err != nil {
+			return err
+		}
+		r.anchor = l.Identity
+		r.before = Before{Identity: l.Identity, At: l.At, Terminal: l.Terminal}
+	}
+	r.arrived()
+	if l.Terminal {
+		r.end(SessionEnded)
+	}
+	return nil
+}
+
+func (r *Reader) match(l *Line) error {
+	if r.anchor == "" || l.Identity == "" || l.Identity == r.anchor {
+		return nil
+	}
+	e := failf(Diverged, "line %d is not the one that was read: the history behind the position has changed", l.Number)
+	e.Meta = map[string]string{"line": strconv.FormatUint(l.Number, 10)}
+	return e
+}
+
+func tooLarge(l *Line, limit int) error {
+	e := failf(LineTooLarge, "line %d has %d bytes, the limit is %d", l.Number, l.Size, limit)
+	e.Meta = map[string]string{
+		"line": strconv.FormatUint(l.Number, 10), "size": strconv.FormatInt(l.Size, 10), "limit": strconv.Itoa(limit),
+	}
+	return e
+}
+
+// jumped takes in a position record that raised the numbering: reported coverage.
+func (r *Reader) jumped() {
+	to := uint64(r.conn.num)
+	if !r.lingering {
+		r.conn.deadline = time.Time{}
+	}
+	if to < r.next {
+		return
+	}
+	r.arrived() // the line before the position was skipped: go on, unverified
+	if to == r.next {
+		return
+	}
+	r.queue = append(r.queue, Step{Kind: StepSkipped, From: r.next, Next: to, Version: r.conn.version})
+	r.next, r.begun, r.anchor, r.failures = to, false, "", 0
+	r.arrived()
+}
+
+// arrived queues what is due once the line before the position has been passed.
+func (r *Reader) arrived() {
+	if !r.positioned {
+		r.positioned = true
+		r.queue = append(r.queue, Step{Kind: StepPositioned, Next: r.next, Version: r.version, Before: r.before})
+	}
+	if r.caughtUp || int64(r.next) <= r.tail {
+		return
+	}
+	r.caughtUp = true
+	r.queue = append(r.queue, Step{Kind: StepCaughtUp, Next: r.next, Tail: r.tail})
+	if r.req.Bounded {
+		// Read on to the body's end: coverage reported behind the last line counts, and the connection can be reused.
+		r.lingering = true
+		if r.conn != nil {
+			r.conn.deadline = time.Now().Add(linger)
+		}
+	}
+}
+
+func (r *Reader) end(why End) {
+	if r.ended {
+		return
+	}
+	r.queue = append(r.queue, Step{Kind: StepEnded, Next: r.next, End: why})
+	r.ended = true
+	r.Release()
+}
+
+// bodyEnded decides what the end of a body means (contract 2.7).
+func (r *Reader) bodyEnded(ev event, err error) error {
+	c := r.conn
+	r.Release()
+	if ctxErr := r.ctx.Err(); ctxErr != nil {
+		return r.fail(ctxErr)
+	}
+	if r.lingering {
+		r.end(BoundReached)
+		return nil
+	}
+	if ev.line != nil && ev.line.Number >= r.next && !r.req.SkipOversize { // too large, and cut: no retry makes it smaller
+		return r.fail(tooLarge(ev.line, r.c.cfg.MaxLineBytes))
+	}
+	clean := errors.Is(err, io.EOF)
+	reached := uint64(c.num) >= r.next // the line before the position was passed
+	switch {
+	case clean && c.closed && (reached || r.anchor == "") && (r.caughtUp || r.anchor == ""):
+		// Nothing will ever follow. A position that only a jump reached has no line before it to wait for.
+		r.end(StreamClosed)
+		return nil
+	case clean && c.leased:
+		if time.Since(r.opened) >= time.Second {
+			r.failures, r.emptyLeases = 0, 0
+		} else if r.emptyLeases++; r.emptyLeases > 3 {
+			r.failures++ // leases that end at once with nothing in them, again and again, are a fault
+		}
+		return nil
+	case clean && r.bounded && reached && int64(r.next) > c.tail:
+		r.safeAt = r.next
+		return nil
+	}
+	r.tailFirst = r.tailFirst || errors.Is(err, errNoAnchor) || (clean && c.closed)
+	r.failures++
+	if (r.req.Bounded || c.closed) && r.failures >= r.c.cfg.OpenAttempts {
+		return r.fail(&Error{Reason: Unavailable, Message: "the agent keeps ending the stream before its tail",
+			RetryAfter: r.c.cfg.BackoffCap, Err: err})
+	}
+	return nil
+}
