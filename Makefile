@@ -40,7 +40,7 @@ test: ## Run all tests that need no other program, with the race detector
 	go test $(RACE) ./...
 
 .PHONY: test-real
-test-real: build ## Test against the real agent server; needs npm, Linux on x86-64
+test-real: ## Test against the real agent server; needs npm, Linux on x86-64
 	test/realeve/install.sh
 	go test $(RACE) -count=1 -tags realeve -v ./test/realeve/...
 
