@@ -2,6 +2,7 @@ package fakeeve
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -47,10 +48,8 @@ func (c Credentials) Authenticate(r *http.Request) (string, *Denied) {
 			Challenge: c.challenge(bearer),
 		}
 	}
-	for _, refused := range c.Forbidden {
-		if principal == refused {
-			return "", &Denied{Status: http.StatusForbidden, Code: "forbidden", Text: "This principal may not use this agent."}
-		}
+	if slices.Contains(c.Forbidden, principal) {
+		return "", &Denied{Status: http.StatusForbidden, Code: "forbidden", Text: "This principal may not use this agent."}
 	}
 	return principal, nil
 }
@@ -58,11 +57,11 @@ func (c Credentials) Authenticate(r *http.Request) (string, *Denied) {
 func (c Credentials) challenge(badToken bool) string {
 	var schemes []string
 	if len(c.Bearer) > 0 || len(c.Basic) == 0 {
-		bearer := "Bearer"
+		challenge := "Bearer"
 		if badToken {
-			bearer += ` error="invalid_token"`
+			challenge = `Bearer error="invalid_token"`
 		}
-		schemes = append(schemes, bearer)
+		schemes = append(schemes, challenge)
 	}
 	if len(c.Basic) > 0 {
 		realm := c.Realm
@@ -79,10 +78,10 @@ func (x *exchange) admitted() bool {
 	x.server.mu.Lock()
 	auth := x.server.auth
 	x.server.mu.Unlock()
-	if auth == nil {
-		return true
+	principal, denied := "local", (*Denied)(nil)
+	if auth != nil {
+		principal, denied = auth(x.r)
 	}
-	principal, denied := auth(x.r)
 	if denied == nil {
 		x.server.ledger.note(x.rec, func(rec *Request) { rec.Principal = principal })
 		return true

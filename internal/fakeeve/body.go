@@ -41,7 +41,7 @@ type body struct {
 const bodyBuffer = 32 << 10
 
 func newBody(x *exchange, fault Fault, version int) *body {
-	ctx, cause := context.WithCancelCause(x.r.Context())
+	ctx, cause := context.WithCancelCause(x.ctx)
 	b := &body{
 		w: x.w, rc: x.rc, ledger: &x.server.ledger, rec: x.rec, ctx: ctx, cause: cause, fault: fault, version: version,
 		opened: time.Now(), last: time.Now(),
@@ -58,14 +58,14 @@ func newBody(x *exchange, fault Fault, version int) *body {
 	return b
 }
 
-// errCut ends a body before its time.
-type errCut struct{ how How }
+// cutError ends a body before its time.
+type cutError struct{ how How }
 
-func (e errCut) Error() string { return fmt.Sprintf("fakeeve: body cut (%d)", e.how) }
+func (e cutError) Error() string { return fmt.Sprintf("fakeeve: body cut (%d)", e.how) }
 
 // interrupt cuts the body from outside, a write that is stuck included.
 func (b *body) interrupt(how How) {
-	b.cause(errCut{how})
+	b.cause(cutError{how})
 	if how != Clean {
 		_ = b.rc.SetWriteDeadline(time.Now())
 	}
@@ -94,7 +94,7 @@ func (b *body) check() error {
 	if err := b.control(record); err != nil {
 		return err
 	}
-	return errEnd(EndLease)
+	return endError(EndLease)
 }
 
 // rest flushes and waits for a change of the log, at most for d, beating all the while. Waiting for ever, it also sends
@@ -291,7 +291,7 @@ func (w *wire) at() error {
 		if err := w.flush(); err != nil {
 			return err
 		}
-		return errCut{b.fault.Cut}
+		return cutError{b.fault.Cut}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package fakeeve
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -31,10 +32,29 @@ const (
 	Position
 )
 
-var kindNames = [...]string{"unreadable", "commit", "progress", "event", "skipped", "blank", "transport", "position"}
-
 // String is the kind in words.
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string {
+	switch k {
+	case Unreadable:
+		return "unreadable"
+	case Commit:
+		return "commit"
+	case Progress:
+		return "progress"
+	case Event:
+		return "event"
+	case Skipped:
+		return "skipped"
+	case Blank:
+		return "blank"
+	case Transport:
+		return "transport"
+	case Position:
+		return "position"
+	default:
+		return "kind " + strconv.Itoa(int(k))
+	}
+}
 
 // Counts tells whether a line of this kind has a number.
 func (k Kind) Counts() bool { return k <= Event }
@@ -61,8 +81,10 @@ type parsed struct {
 	records []Record
 }
 
-// decodeOptions read JSON the way JavaScript does.
-var decodeOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+// newDecoder reads JSON the way JavaScript does.
+func newDecoder(data []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
 
 // classify applies the table of contract 2.2, top to bottom; line has no line end. Shapes decide, whatever the version
 // (contract 6.4); only an event without meta is one at 21 to 26 alone. The records of the result alias line.
@@ -139,7 +161,7 @@ func (o object) safeInteger(name string) (int64, bool) {
 
 // readObject reads one JSON object and nothing after it. The values alias data.
 func readObject(data []byte) (object, bool) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(data), decodeOptions...)
+	dec := newDecoder(data)
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return nil, false
 	}
@@ -160,12 +182,12 @@ func readObject(data []byte) (object, bool) {
 		return nil, false
 	}
 	_, err := dec.ReadToken()
-	return o, err == io.EOF
+	return o, errors.Is(err, io.EOF)
 }
 
 // readArray splits an array that is known to be valid. The elements alias data.
 func readArray(data []byte) []jsontext.Value {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(data), decodeOptions...)
+	dec := newDecoder(data)
 	if _, err := dec.ReadToken(); err != nil {
 		return nil
 	}

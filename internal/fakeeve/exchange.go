@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type exchange struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
+	ctx    context.Context // the request's
 	rc     *http.ResponseController
 	rec    *Request
 	fault  Fault // of the route's script
@@ -79,9 +81,11 @@ func (x *exchange) noRoute() {
 	body := fmt.Sprintf("{\n  \"error\": true,\n  \"status\": 404,\n  \"message\": \"Cannot find any route matching [%s] http://%s%s\"\n}",
 		x.r.Method, x.r.Host, x.r.URL.EscapedPath())
 	x.server.ledger.note(x.rec, func(rec *Request) { rec.Status, rec.Bytes = http.StatusNotFound, int64(len(body)) })
-	if x.r.Method != http.MethodHead {
-		x.w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	if x.r.Method == http.MethodHead {
+		x.w.WriteHeader(http.StatusNotFound)
+		return
 	}
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(http.StatusNotFound)
 	_, _ = x.w.Write([]byte(body))
 }
@@ -103,7 +107,7 @@ func (x *exchange) scripted() bool {
 
 // begin applies what a fault does before the answer, and tells whether there is still something to answer.
 func (x *exchange) begin(f Fault) bool {
-	if f.Delay > 0 && !pause(x.r.Context(), f.Delay) {
+	if f.Delay > 0 && !pause(x.ctx, f.Delay) {
 		x.server.ledger.note(x.rec, func(rec *Request) { rec.End = EndGone })
 		return false
 	}

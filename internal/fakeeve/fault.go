@@ -63,9 +63,6 @@ func AtByte(n int64) *Point { return &Point{line: -1, offset: n} }
 // its line end.
 func AtLine(i, n int64) *Point { return &Point{line: i, offset: n} }
 
-// Text is a pointer to s, for the headers of a [Fault].
-func Text(s string) *string { return &s }
-
 // Fault is what goes wrong with one response. Fields combine; the zero value is a faultless response.
 type Fault struct {
 	// Delay passes before anything is answered; Forever: never answered.
@@ -81,7 +78,7 @@ type Fault struct {
 	// Version, when not 0, serves this response as another stream version, header and framing: another deployment
 	// answers. The stored lines stay as they are.
 	Version int
-	// VersionHeader replaces the text of the version header alone; empty: no such header.
+	// VersionHeader replaces the text of the version header alone, as in new("28"); empty: no such header.
 	VersionHeader *string
 	// TailHeader replaces the text of the tail header, where it was asked for; empty: no such header.
 	TailHeader *string

@@ -136,12 +136,11 @@ func (w *writer) hex(n int64, width int) *writer {
 	return w
 }
 
-// genesis is the time of line 0; each line is 10 ms later.
-var genesis = time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC)
+// genesis is the time of line 0, in milliseconds since 1970; each line is 10 ms later.
+const genesis = 1794992400000
 
 func (w *writer) time() *writer {
-	t := genesis.Add(time.Duration(w.line) * 10 * time.Millisecond)
-	w.b = t.AppendFormat(w.b, "2006-01-02T15:04:05.000Z")
+	w.b = time.UnixMilli(genesis+10*w.line).UTC().AppendFormat(w.b, "2006-01-02T15:04:05.000Z")
 	return w
 }
 
@@ -150,7 +149,7 @@ const words = "The tide at Gull Point turns at a quarter to seven and the ferry 
 
 // text appends n bytes of text, beginning at a place of its own for each line.
 func (w *writer) text(seed int64, n int) *writer {
-	at := int(uint64(seed) * 2654435761 % uint64(len(words)))
+	at := int(seed * 37 % int64(len(words)))
 	for n > 0 {
 		piece := words[at:min(len(words), at+n)]
 		w.b = append(w.b, piece...)

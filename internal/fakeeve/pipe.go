@@ -63,8 +63,11 @@ func (l *PipeListener) DialContext(ctx context.Context, _, _ string) (net.Conn, 
 
 type pipeAddr struct{}
 
+// Network implements [net.Addr].
 func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "eve.test:80" }
+
+// String implements [net.Addr].
+func (pipeAddr) String() string { return "eve.test:80" }
 
 // pipeConn is one end of a connection. Closed by the server after SetLinger(0), as one does to reset a TCP
 // connection, it fails at the other end as a reset one does.
@@ -83,9 +86,10 @@ func (c *pipeConn) SetLinger(sec int) error {
 	return nil
 }
 
+// Read implements [net.Conn].
 func (c *pipeConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if err == io.EOF && !c.server && c.reset.Load() {
+	if errors.Is(err, io.EOF) && !c.server && c.reset.Load() {
 		err = &net.OpError{Op: "read", Net: "pipe", Addr: pipeAddr{}, Err: syscall.ECONNRESET}
 	}
 	return n, err
@@ -112,8 +116,8 @@ func StartPipe(h http.Handler) *Running {
 }
 
 // StartTCP serves h on a loopback port.
-func StartTCP(h http.Handler) (*Running, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func StartTCP(ctx context.Context, h http.Handler) (*Running, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("fakeeve: listening: %w", err)
 	}
@@ -130,21 +134,20 @@ func Start(h http.Handler, l net.Listener) *Running {
 		Handler:        r.counted(h),
 		MaxHeaderBytes: 12 << 10, // net/http adds 4 KiB
 		IdleTimeout:    5 * time.Second,
-		ErrorLog:       log.New(io.Discard, "", 0),
+		// Far from every timer of a test.
+		ReadHeaderTimeout: time.Hour,
+		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
 				r.work.Add(1)
 			case http.StateClosed, http.StateHijacked:
 				r.work.Done()
+			default:
 			}
 		},
 	}
-	r.work.Add(1)
-	go func() {
-		defer r.work.Done()
-		_ = r.server.Serve(l) // returns when closed
-	}()
+	r.work.Go(func() { _ = r.server.Serve(l) }) // returns when closed
 	return r
 }
 

@@ -1,7 +1,6 @@
 package fakeeve
 
 import (
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -22,32 +21,30 @@ type StreamQuery struct {
 	Control bool
 }
 
-// errStartIndex is the server's own word for a startIndex that is no plain integer.
-var errStartIndex = errors.New("Expected startIndex to be an integer.") //nolint:staticcheck // the text on the wire
-
-// ParseStreamQuery reads a stream request's query. The first of several values of one parameter counts.
-func ParseStreamQuery(v url.Values) (StreamQuery, error) {
-	q := StreamQuery{
+// ParseStreamQuery reads a stream request's query; ok tells whether startIndex is a plain safe integer. The first of
+// several values of one parameter counts.
+func ParseStreamQuery(v url.Values) (q StreamQuery, ok bool) {
+	q = StreamQuery{
 		IncludeTailIndex: v.Get("includeTailIndex") == "1" || v.Get("includeTailIndex") == "true",
 		NoFollow:         v.Get("follow") == "0" || v.Get("follow") == "false",
 		Control:          v.Get("streamControlVersion") == "1",
 	}
 	if !v.Has("startIndex") {
-		return q, nil
+		return q, true
 	}
 	digits, negative := strings.CutPrefix(v.Get("startIndex"), "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return StreamQuery{}, errStartIndex
+		return StreamQuery{}, false
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > maxSafeInteger {
-		return StreamQuery{}, errStartIndex
+		return StreamQuery{}, false
 	}
 	if negative {
 		n = -n
 	}
 	q.StartIndex = n
-	return q, nil
+	return q, true
 }
 
 // resolve turns StartIndex into a line number, for a stream of n lines (contract 1.9).

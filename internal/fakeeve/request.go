@@ -55,7 +55,7 @@ type Request struct {
 	// Route is where it went, and Session the session it names; of a relayed child the child.
 	Route   Route
 	Session string
-	// Principal is who asked, when the server authenticates.
+	// Principal is who asked; "local" on a server that authenticates nobody.
 	Principal string
 	// Conn is the number of this stream request among those of its session, -1 for other requests.
 	Conn int

@@ -61,7 +61,7 @@ func WithInfo(document string) Option { return func(c *config) { c.info = []byte
 // WithAuth admits only whom a admits; health stays open (contract 7.2). Default: everyone.
 func WithAuth(a Authenticator) Option { return func(c *config) { c.auth = a } }
 
-// WithAgent sets what accepted commands do to a session's log. Default: nothing.
+// WithAgent sets what accepted commands do to a session's log. Default [Echo].
 func WithAgent(a Agent) Option { return func(c *config) { c.agent = a } }
 
 // WithReceipts sets whether creates and controls answer with a delivery id (eve 0.84 and later); sends always do.
@@ -79,6 +79,7 @@ const defaultInfo = `{"agent":{"config":{"logicalPath":"agent.ts"},"model":{"con
 func New(opts ...Option) *Server {
 	cfg := config{
 		version: 27, lease: 60 * time.Second, heartbeat: 10 * time.Second, base: "/eve/v1", info: []byte(defaultInfo),
+		agent: Echo,
 	}
 	for _, opt := range opts {
 		opt(&cfg)
@@ -250,13 +251,9 @@ func (s *Server) match(r *http.Request) target {
 		return get(target{route: RouteStream, session: segments[1], badID: bad(segments[1])})
 	case len(segments) == 3:
 		route := Route(segments[2])
-		switch route {
-		case RouteCancel, RouteCompact, RouteClear:
+		controls := append([]Route{RouteCancel, RouteCompact, RouteClear}, s.cfg.endRoutes...)
+		if slices.Contains(controls, route) {
 			return post(target{route: route, session: segments[1]})
-		case RouteReset, RouteEnd:
-			if slices.Contains(s.cfg.endRoutes, route) {
-				return post(target{route: route, session: segments[1]})
-			}
 		}
 	case len(segments) == 6 && segments[2] == "subagents" && segments[5] == "stream":
 		return get(target{route: RouteSubagent, parent: segments[1], call: segments[3], session: segments[4]})
@@ -279,7 +276,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "keep-alive")
 		w.Header().Set("Keep-Alive", "timeout=5")
 	}
-	x := &exchange{server: s, w: w, r: r, rec: rec, rc: http.NewResponseController(w)}
+	x := &exchange{server: s, w: w, r: r, ctx: r.Context(), rec: rec, rc: http.NewResponseController(w)}
 
 	switch {
 	case t.route == RouteUnknown && t.wrongMethod && s.cfg.version >= 27:

@@ -1,6 +1,9 @@
 package fakeeve
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // SessionSpec describes a session.
 type SessionSpec struct {
@@ -49,6 +52,9 @@ type Session struct {
 	replays []*TranscriptFile // not played yet
 	expired bool
 	keys    map[string]string // idempotency keys → delivery ids
+
+	echoing sync.Mutex
+	echoed  int // turns that Echo has written
 }
 
 // ID is the session's id.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,9 +23,9 @@ func (s *Server) serveStream(x *exchange, t target) {
 		x.answer(http.StatusServiceUnavailable, refusal{Error: "Session stream unavailable."})
 		return
 	}
-	query, err := ParseStreamQuery(x.r.URL.Query())
-	if err != nil {
-		x.answer(http.StatusBadRequest, refusal{Error: err.Error()})
+	query, ok := ParseStreamQuery(x.r.URL.Query())
+	if !ok {
+		x.answer(http.StatusBadRequest, refusal{Error: "Expected startIndex to be an integer."})
 		return
 	}
 
@@ -57,7 +58,7 @@ func (s *Server) serveStream(x *exchange, t target) {
 		spec, expired = sess.spec, sess.expired
 	}
 	s.mu.Unlock()
-	if spec.OpenCost > 0 && !pause(x.r.Context(), spec.OpenCost*time.Duration(spec.Log.Len())) {
+	if spec.OpenCost > 0 && !pause(x.ctx, spec.OpenCost*time.Duration(spec.Log.Len())) {
 		s.ledger.note(x.rec, func(rec *Request) { rec.End = EndGone })
 		return
 	}
@@ -133,12 +134,7 @@ func (s *Server) relays(t target, query *StreamQuery) bool {
 	if !parent.spec.Quirks.ForwardsFollow {
 		query.NoFollow = false
 	}
-	for _, c := range parent.spec.Children {
-		if c == (Child{CallID: t.call, SessionID: t.session}) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(parent.spec.Children, Child{CallID: t.call, SessionID: t.session})
 }
 
 // run sends the body and ends it. It does not return when the end is a hard one.
@@ -163,17 +159,17 @@ func (b *body) run(replay *TranscriptFile) {
 	}
 }
 
-// errEnd is how the sending of a body stops; its text is the end.
-type errEnd End
+// endError is how the sending of a body stops; its text is the end.
+type endError End
 
-func (e errEnd) Error() string { return "fakeeve: body ended: " + string(e) }
+func (e endError) Error() string { return "fakeeve: body ended: " + string(e) }
 
 // result says how the body ended, and how a cut one was cut.
 func (b *body) result(err error) (End, How) {
-	if cut := (errCut{}); errors.As(err, &cut) {
+	if cut := (cutError{}); errors.As(err, &cut) {
 		return EndCut, cut.how
 	}
-	if end := errEnd(""); errors.As(err, &end) {
+	if end := endError(""); errors.As(err, &end) {
 		if err := b.flush(); err != nil {
 			return b.result(err)
 		}
@@ -187,7 +183,7 @@ func (b *body) verbatim(raw []byte) error {
 	if _, err := b.buf.Write(raw); err != nil {
 		return err
 	}
-	return errEnd(EndVerbatim)
+	return endError(EndVerbatim)
 }
 
 // replay sends a transcript byte for byte, with the stored lines before it that were asked for.
@@ -206,7 +202,7 @@ func (b *body) replay(f *TranscriptFile) error {
 			}
 		}
 	}
-	return errEnd(EndVerbatim)
+	return endError(EndVerbatim)
 }
 
 // earlier sends the stored lines from the start asked for to before.
@@ -258,7 +254,7 @@ func (b *body) stored() error {
 			return err
 		}
 		if b.bounded && next > b.tail {
-			return errEnd(EndBound)
+			return endError(EndBound)
 		}
 		if ended && next >= length && !hang {
 			if err := b.releaseLate(next, true); err != nil {
@@ -269,7 +265,7 @@ func (b *body) stored() error {
 					return err
 				}
 			}
-			return errEnd(EndStream)
+			return endError(EndStream)
 		}
 		if hang {
 			changed = nil
