@@ -470,6 +470,7 @@ func TestDecodeRules(t *testing.T) {
 		// The older task.started is another fact under the same name (contract 3.16).
 		{"task.started without startedBy", "task.started", `{"taskId":"k","callId":"c","kind":"agent","name":"n"}`, ``},
 		{"task.started without call", "task.started", `{"taskId":"k","startedBy":{}}`, ``},
+		{"task.started by a call without id", "task.started", `{"taskId":"k","startedBy":{"callId":""}}`, ``},
 		{"task.started without anything", "task.started", `{}`, ``},
 		{"task.started by another thing", "task.started", `{"taskId":"k","startedBy":7}`, "data.startedBy: want an object, got a number"},
 	} {
