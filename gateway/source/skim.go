@@ -49,7 +49,9 @@ type skimmer struct {
 }
 
 func newSkimmer() *skimmer {
-	return &skimmer{dec: jsontext.NewDecoder(nil, jsOptions...)}
+	s := &skimmer{}
+	s.dec = jsontext.NewDecoder(&s.in, jsOptions...)
+	return s
 }
 
 // jsOptions make jsontext accept what JavaScript's JSON.parse accepts after a lossy UTF-8 decode.
