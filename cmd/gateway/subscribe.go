@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/evegateway/evegateway/cursor"
+	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
+)
+
+// subscribeCommand reads a session and prints what it gets.
+type subscribeCommand struct {
+	Session    string        `arg:"" help:"The session's id."`
+	Server     string        `default:"127.0.0.1:7443" placeholder:"ADDRESS" help:"Address of the gateway, default ${default}."`
+	Agent      string        `placeholder:"NAME" help:"The agent, where the gateway has several."`
+	CursorFile string        `placeholder:"FILE" help:"Save the cursor here after each record that was printed, and go on from it if it is there."`
+	Until      string        `default:"end" enum:"end,tail,turn" placeholder:"BOUND" help:"Read to the end of the session, the default, or to its present tail, or to the end of a turn."`
+	From       string        `default:"start" enum:"start,tail" placeholder:"PLACE" help:"Where to begin when there is no saved cursor: start, the default, or tail."`
+	Payload    string        `default:"raw-and-typed" enum:"raw-and-typed,raw,typed,none" placeholder:"FORM" help:"Form of the records: raw-and-typed, the default, raw, typed or none."`
+	JSON       bool          `name:"json" help:"Print whole messages as JSON, one a line."`
+	RetryFor   time.Duration `default:"2m" placeholder:"DURATION" help:"How long to try again while nothing comes, default ${default}; 0 for ever."`
+}
+
+// Run implements the command.
+func (c *subscribeCommand) Run(ctx context.Context, p *process) error {
+	req, err := c.request()
+	if err != nil {
+		return err
+	}
+	s := &subscription{printer: newPrinter(p, c.JSON), file: cursorFile(c.CursorFile)}
+	if s.file != "" {
+		switch s.at, err = s.file.load(); {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return err
+		default:
+			req.Start = &evev1.SubscribeRequest_Cursor{Cursor: s.at.Proto()}
+			fmt.Fprintf(p.stderr, "gateway: going on from %v, saved in %s\n", s.at, s.file)
+		}
+	}
+	conn, err := dial(c.Server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	f := follower{
+		client: evev1.NewStreamServiceClient(conn), request: req, handle: s.handle, retryFor: c.RetryFor,
+		retrying: func(f *failure, wait time.Duration) {
+			fmt.Fprintf(p.stderr, "gateway: %s; trying again in %v\n", printable(f.Error()), wait.Round(time.Millisecond))
+		},
+	}
+	err = f.run(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ctx.Err()):
+		fmt.Fprintf(p.stderr, "gateway: interrupted\ngateway: %s\n", s.position())
+		return errInterrupted
+	}
+	fmt.Fprintf(p.stderr, "gateway: %s\ngateway: %s\n", printable(err.Error()), s.position())
+	var failed *failure
+	if errors.As(err, &failed) {
+		fmt.Fprintf(p.stderr, "gateway: %s\n", failed.next())
+	}
+	return errReported
+}
+
+// request is what the flags ask for.
+func (c *subscribeCommand) request() (*evev1.SubscribeRequest, error) {
+	until, err := boundOf(c.Until)
+	if err != nil {
+		return nil, usagef("--until: %w", err)
+	}
+	req := &evev1.SubscribeRequest{Agent: c.Agent, SessionId: c.Session, Until: until}
+	switch c.Payload {
+	case "raw":
+		req.Payload = evev1.Payload_PAYLOAD_RAW
+	case "typed":
+		req.Payload = evev1.Payload_PAYLOAD_TYPED
+	case "none":
+		req.Payload = evev1.Payload_PAYLOAD_NONE
+	}
+	if c.From == "tail" {
+		req.Start = &evev1.SubscribeRequest_Position{Position: evev1.Position_POSITION_TAIL}
+	}
+	return req, nil
+}
+
+// subscription prints messages and remembers how far.
+type subscription struct {
+	printer *printer
+	file    cursorFile    // empty: nothing is saved
+	at      cursor.Cursor // behind the last message printed; zero before the first
+}
+
+// handle prints a message and then, not before, saves the cursor behind it.
+func (s *subscription) handle(m *evev1.SubscribeResponse) error {
+	if err := s.printer.print(m); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	at, err := cursor.FromProto(m.GetCursor())
+	if err != nil {
+		return fmt.Errorf("the gateway sent a bad cursor: %w", err)
+	}
+	if s.file != "" && at != s.at {
+		if err := s.file.save(at); err != nil {
+			return err
+		}
+	}
+	s.at = at
+	return nil
+}
+
+// position says how far the reading came, and where that is kept.
+func (s *subscription) position() string {
+	switch {
+	case s.at == cursor.Cursor{}:
+		return "nothing was read"
+	case s.file == "":
+		return fmt.Sprintf("read up to %v; with --cursor-file this could go on from there", s.at)
+	}
+	return fmt.Sprintf("read up to %v, saved in %s", s.at, s.file)
+}
