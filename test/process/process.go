@@ -80,6 +80,15 @@ func (p *Process) end(t *testing.T, sig syscall.Signal) {
 // Exited is closed when the program has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
+func (p *Process) hasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Output is everything the program has printed so far, to either of its outputs.
 func (p *Process) Output() string {
 	text, _ := p.output.read()
@@ -91,16 +100,19 @@ func (p *Process) WaitFor(t *testing.T, what string, find func(text string) (str
 	t.Helper()
 	deadline := time.After(Patience)
 	for {
+		ended := p.hasExited() // before the output is read: what an ended program printed is complete
 		text, grown := p.output.read()
 		if found, ok := find(text); ok {
 			return found
 		}
+		if ended {
+			t.Fatalf("%s ended (%v) before it printed %s:\n%s", p.name, p.err, what, text)
+		}
 		select {
 		case <-grown:
 		case <-p.exited:
-			t.Fatalf("%s ended (%v) before it printed %s:\n%s", p.name, p.err, what, p.Output())
 		case <-deadline:
-			t.Fatalf("%s did not print %s in %v:\n%s", p.name, what, Patience, p.Output())
+			t.Fatalf("%s did not print %s in %v:\n%s", p.name, what, Patience, text)
 		}
 	}
 }

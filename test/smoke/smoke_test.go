@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -39,6 +40,10 @@ func TestDemo(t *testing.T) {
 	address := demo.ListenAddress(t)
 	session := demo.WaitFor(t, "the id of a session", sessionID)
 
+	if len(printedCommands(demo.Output())) == 0 {
+		t.Error("the demo suggests no command")
+	}
+
 	services := call(t, address, "list")
 	for _, want := range []string{"eve.v1.StreamService", "grpc.health.v1.Health"} {
 		if !strings.Contains(services, want+"\n") {
@@ -50,6 +55,14 @@ func TestDemo(t *testing.T) {
 	}
 	if got := call(t, address, "grpc.health.v1.Health/Check"); !strings.Contains(got, `"SERVING"`) {
 		t.Errorf("health: %s", got)
+	}
+
+	for _, command := range printedCommands(demo.Output()) {
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", command)
+		cmd.Env = append(os.Environ(), "PATH=../../bin:"+os.Getenv("PATH"))
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 {
+			t.Errorf("the demo suggests %s\n%v\n%s", command, err, out)
+		}
 	}
 
 	whole := records(t, subscribe(t, address, map[string]any{"session_id": session, "until": map[string]any{"tail": map[string]any{}}}))
@@ -74,7 +87,21 @@ func TestDemo(t *testing.T) {
 			t.Errorf("resumed behind record %d, other records came (-want +got):\n%s", i, diff)
 		}
 	}
+
+	// Ctrl-C, while somebody reads: the demo ends in good order, and its reader is told to come back.
+	reader := process.Start(t, "grpcurl", "", nil, grpcurl, "-plaintext", "-d", `{"session_id":"live"}`, address, "eve.v1.StreamService/Subscribe")
+	reader.WaitFor(t, "a record", contains(`"fact"`))
 	demo.Interrupt(t)
+	reader.WaitFor(t, "why its stream ended", contains("Code: Aborted"))
+}
+
+// printedCommands finds the grpcurl commands that the demo prints for people to copy.
+func printedCommands(text string) []string {
+	return regexp.MustCompile(`(?m)^ *(grpcurl .*)$`).FindAllString(text, -1)
+}
+
+func contains(what string) func(string) (string, bool) {
+	return func(text string) (string, bool) { return what, strings.Contains(text, what) }
 }
 
 // sessionID finds the session that the demo suggests to read, in the command it prints for it.
