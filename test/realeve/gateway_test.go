@@ -20,7 +20,7 @@ import (
 func buildGateway(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "gateway")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "github.com/evegateway/evegateway/cmd/gateway") //nolint:gosec // our own program
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "github.com/evegateway/evegateway/cmd/gateway")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the gateway: %v\n%s", err, out)
 	}
