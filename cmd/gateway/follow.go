@@ -82,8 +82,8 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var failed *failure
-		if !errors.As(err, &failed) || !failed.retryable() {
+		failed, ok := errors.AsType[*failure](err)
+		if !ok || !failed.retryable() {
 			return err
 		}
 		if received || since.IsZero() {

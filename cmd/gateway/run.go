@@ -56,8 +56,20 @@ var (
 
 // run is the program: it ends in good order when ctx does, and returns the exit code.
 func run(ctx context.Context, args []string, p *process) int {
+	command, err := parse(ctx, args, p, &cli{})
+	if err != nil {
+		return p.explain(err)
+	}
+	if command == nil {
+		return exitOK
+	}
+	return p.explain(command.Run())
+}
+
+// parse fills in c. It returns nil when there was no more to do than to print help.
+func parse(ctx context.Context, args []string, p *process, c *cli) (*kong.Context, error) {
 	helped := false
-	parser, err := kong.New(&cli{},
+	parser, err := kong.New(c,
 		kong.Name("gateway"),
 		kong.Description("A gRPC gateway in front of Eve agents."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
@@ -68,17 +80,16 @@ func run(ctx context.Context, args []string, p *process) int {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "gateway: building the command line: %v\n", err)
-		return exitFailed
+		return nil, fmt.Errorf("building the command line: %w", err)
 	}
 	command, err := parser.Parse(args)
-	if helped {
-		return exitOK
+	switch {
+	case helped:
+		return nil, nil
+	case err != nil:
+		return nil, &usageError{err}
 	}
-	if err != nil {
-		return p.explain(&usageError{err})
-	}
-	return p.explain(command.Run())
+	return command, nil
 }
 
 // explain prints an error for people and returns the exit code it means.

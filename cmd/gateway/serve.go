@@ -148,7 +148,9 @@ func serve(ctx context.Context, srv *gateway.Server, lis net.Listener, s serving
 	limit, cancel := context.WithTimeout(s.cut, s.timeout)
 	defer cancel()
 	srv.Shutdown(limit)
-	<-served
+	if err := <-served; err != nil {
+		return fmt.Errorf("serving on %s: %w", lis.Addr(), err)
+	}
 	switch {
 	case s.cut.Err() != nil:
 		return errCut

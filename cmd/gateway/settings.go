@@ -52,7 +52,10 @@ func newSettings(command *kong.Context, getenv func(string) string) (*settings, 
 			names = append(names, f.Name)
 		}
 	}
-	return s, s.load(names)
+	if err := s.load(names); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // load reads the file, whose keys are flag names.
@@ -94,6 +97,9 @@ func (s *settings) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) 
 	}
 	// Parsed once for nothing, since only here it is known where a bad value comes from.
 	if err := flag.Parse(kong.Scan().PushTyped(text, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem()); err != nil {
+		if inner := errors.Unwrap(err); inner != nil { // kong says the flag's name itself
+			err = inner
+		}
 		return nil, fmt.Errorf("from %s: %w", from, err)
 	}
 	return text, nil

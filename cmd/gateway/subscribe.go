@@ -61,8 +61,7 @@ func (c *subscribeCommand) Run(ctx context.Context, p *process) error {
 		return errInterrupted
 	}
 	fmt.Fprintf(p.stderr, "gateway: %s\ngateway: %s\n", printable(err.Error()), s.position())
-	var failed *failure
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*failure](err); ok {
 		fmt.Fprintf(p.stderr, "gateway: %s\n", failed.next())
 	}
 	return errReported

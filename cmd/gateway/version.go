@@ -21,7 +21,7 @@ func (versionCommand) Run(p *process) error {
 			}
 		}
 	}
-	fmt.Fprintf(p.stdout, "gateway %s%s\nEve stream versions %d to %d\n%s %s/%s\n", version, revision,
+	_, err := fmt.Fprintf(p.stdout, "gateway %s%s\nEve stream versions %d to %d\n%s %s/%s\n", version, revision,
 		cursor.MinVersion, cursor.MaxVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return nil
+	return err
 }
