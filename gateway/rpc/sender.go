@@ -158,7 +158,7 @@ func (s *sender) sendLine(l *source.Line) error {
 
 // coordinates is what the cursor must know of a line.
 func coordinates(l *source.Line) cursor.Line {
-	at := cursor.Line{Number: l.Number, Version: l.Version, Slots: 1, Anchor: l.Identity, Terminal: l.Terminal}
+	at := cursor.Line{Number: l.Place, Version: l.Version, Slots: 1, Anchor: l.Anchor, Terminal: l.Terminal}
 	if l.Kind == source.Commit {
 		at.Slots, at.At, at.Version = uint32(len(l.Records)), l.At, cursor.MaxVersion
 	}

@@ -17,13 +17,8 @@ import (
 //	1e  event of 21..26: meta.id, else type, meta.at and the data value
 //	1u  unreadable line: its bytes
 //
-// Identities of different schemes never compare equal; Comparable tells a difference from a change of scheme.
+// Identities of different schemes are not compared: a position that another build reached is resumed unverified.
 const identityScheme = "1"
-
-// Comparable says whether this build can judge an anchor: it was made by the scheme in use.
-func Comparable(anchor string) bool {
-	return len(anchor) > 2 && anchor[:1] == identityScheme
-}
 
 // digest length-prefixes every part, so that no two lists of parts run together.
 type digest struct{ buf []byte }

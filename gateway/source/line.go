@@ -39,6 +39,9 @@ const (
 type Line struct {
 	// Number is the line's place in the stored stream, from 0.
 	Number uint64
+	// Place is how many lines were consumed before this one: Number, except for an event up to version 26 that a
+	// live stream delivered out of its stored order (contract O4). The position of a reader counts places.
+	Place uint64
 	// Version is the stream version of the connection that brought the line, 21 to 27.
 	Version uint32
 	// Kind says which of the fields below are meaningful.
@@ -58,6 +61,9 @@ type Line struct {
 	// Identity is the anchor of the line (api.md, "Verified"): equal for two spellings of the same line, different
 	// for different lines. Empty when the line cannot be identified.
 	Identity string
+	// Anchor is what a reader must remember to verify the position behind the line: Identity and, up to version 26,
+	// marks of the lines consumed before it. Set on yielded lines.
+	Anchor string
 	// Flaw and Detail say what is wrong with an Unreadable line; Detail never quotes it.
 	Flaw   Flaw
 	Detail string

@@ -13,21 +13,15 @@ import (
 func (r *Reader) reopen() error {
 	if r.failures > 0 {
 		if err := sleep(r.ctx, r.c.backoff(r.failures-1)); err != nil {
-			return r.fail(err)
+			return err
 		}
 	}
 	// A position whose line before is unknown must not be followed before it is known to exist (contract O3).
-	unknown := r.next > 0 && r.anchor == "" && r.safeAt != r.next
-	var err error
+	unknown := r.next > 0 && r.trail.last == "" && r.safeAt != r.next
 	if r.req.Bounded || r.stranded || r.tailFirst || unknown {
-		err = r.openTail(false)
-	} else {
-		err = r.openLive()
+		return r.openTail(false)
 	}
-	if err != nil {
-		return r.fail(err)
-	}
-	return nil
+	return r.openLive()
 }
 
 // openLive opens a following body.
@@ -67,7 +61,7 @@ func (r *Reader) openTail(first bool) error {
 			r.tailFirst = false
 			return r.adopt(c, true)
 		}
-		if !first && r.anchor == "" && closedBody(c) {
+		if !first && r.trail.last == "" && closedBody(c) {
 			r.end(StreamClosed) // the server itself named this position, and says that nothing follows
 			return nil
 		}
@@ -114,7 +108,10 @@ func (r *Reader) adopt(c *conn, bounded bool) error {
 		}
 		r.queue = append(r.queue, Step{Kind: StepVersionChanged, Next: r.next, Version: c.version})
 	}
-	r.version, r.conn, r.bounded, r.opened = c.version, c, bounded, time.Now()
+	r.version, r.conn, r.bounded, r.opened, r.overlap = c.version, c, bounded, time.Now(), nil
+	if c.version < 27 && !r.begun {
+		r.overlap = overlapFor(&r.trail, r.next)
+	}
 	if uint64(c.num) < r.next {
 		c.deadline = time.Now().Add(anchorWait)
 	} else {
@@ -123,11 +120,14 @@ func (r *Reader) adopt(c *conn, bounded bool) error {
 	return nil
 }
 
-// startIndex is where the next connection starts: every one at a line > 0 re-reads the line before it.
+// startIndex is where the next connection starts: every one at a line > 0 re-reads the line before it, up to version
+// 26 an overlap.
 func (r *Reader) startIndex() int64 {
 	switch {
 	case !r.positioned && r.conn == nil && r.version == 0:
 		return -int64(r.req.Last) - 1
+	case r.next > 0 && r.version > 0 && r.version < 27:
+		return int64(r.next) - int64(overlapSize(&r.trail, r.next))
 	case r.next > 0:
 		return int64(r.next) - 1
 	}

@@ -38,7 +38,7 @@ type Place struct {
 // Reader is one read of one session: it goes on over leases, cuts and retries until the session ends, the bound is
 // reached, the context ends, or nothing helps any more. One goroutine uses it.
 //
-// Invariants: every line below next was yielded or reported skipped; anchor, when known, is the identity of line
+// Invariants: every line below next was yielded or reported skipped; trail.last, when known, is the identity of line
 // next-1 (of line next while begun); a body is open only between Next calls that follow each other closely
 // (see Release).
 type Reader struct {
@@ -52,7 +52,8 @@ type Reader struct {
 
 	next    uint64
 	begun   bool
-	anchor  string
+	trail   trail
+	overlap *overlap // up to version 26, until the connection is reconciled with the trail
 	before  Before
 	version uint32
 	tail    int64 // of the first open
@@ -61,15 +62,18 @@ type Reader struct {
 	caughtUp   bool
 	lingering  bool // a bounded read is past its bound and reads on to the body's end
 	ended      bool
-	stranded   bool // following is refused: what is left of the history comes bounded
-	tailFirst  bool // the next open must look at the tail
+	err        error // what Next answers once ended and nothing is due
+	stranded   bool  // following is refused: what is left of the history comes bounded
+	tailFirst  bool  // the next open must look at the tail
 
 	failures    int // bodies in a row that ended badly without a counted line
 	emptyLeases int // leases in a row that ended at once with nothing
 	opened      time.Time
-	safeAt      uint64 // position known not to be beyond the tail although its line before is unknown
+	unmatchedAt time.Time // since when the stored stream lacks events that were consumed
+	safeAt      uint64    // position known not to be beyond the tail although its line before is unknown
 
-	queue []Step
+	queue []Step // what is due; head is the first
+	head  int
 }
 
 const (
@@ -82,12 +86,9 @@ const (
 // Close is called.
 func (c *Client) Read(ctx context.Context, req Request) (*Reader, error) {
 	r := &Reader{c: c, ctx: ctx, req: req, skim: newSkimmer(), positioned: !req.Relative,
-		next: req.Start.Line, begun: req.Start.Begun, anchor: req.Start.Anchor, version: req.Start.Version}
-	if r.anchor != "" && !Comparable(r.anchor) {
-		r.anchor = "" // made by another scheme: cannot be judged
-	}
+		next: req.Start.Line, begun: req.Start.Begun, trail: parseTrail(req.Start.Anchor), version: req.Start.Version}
 	if req.Relative {
-		r.next, r.begun, r.anchor, r.version = 0, false, "", 0
+		r.next, r.begun, r.trail, r.version = 0, false, trail{}, 0
 	}
 	if err := r.openTail(true); err != nil {
 		return nil, err
@@ -113,79 +114,114 @@ func (r *Reader) Release() {
 // Close ends the read.
 func (r *Reader) Close() {
 	r.Release()
-	r.ended = true
-	r.queue = nil
+	r.ended, r.err = true, io.EOF
+	r.queue, r.head = nil, 0
 }
 
 // Next returns the next step; io.EOF after StepEnded. Any other error is final and of type *Error, or the context's.
 func (r *Reader) Next() (Step, error) {
 	for {
-		if len(r.queue) > 0 {
-			s := r.queue[0]
-			r.queue = r.queue[1:]
+		if r.head < len(r.queue) {
+			s := r.queue[r.head]
+			r.queue[r.head] = Step{}
+			if r.head++; r.head == len(r.queue) {
+				r.queue, r.head = r.queue[:0], 0
+			}
 			return s, nil
 		}
 		if r.ended {
-			return Step{}, io.EOF
+			return Step{}, r.err
 		}
-		if r.conn == nil {
-			if err := r.reopen(); err != nil {
-				return Step{}, err
-			}
-			continue
-		}
-		ev, err := r.conn.next()
-		if err != nil {
-			if err := r.bodyEnded(ev, err); err != nil {
-				return Step{}, err
-			}
-			continue
-		}
-		if ev.jump {
-			r.jumped()
-			continue
-		}
-		yield, err := r.counted(ev.line)
-		if err != nil {
-			return Step{}, r.fail(err)
-		}
-		if yield {
-			return Step{Kind: StepLine, Line: ev.line, Next: r.next}, nil
+		if err := r.advance(); err != nil {
+			r.fail(err)
 		}
 	}
 }
 
-func (r *Reader) fail(err error) error {
-	r.Close()
-	return err
+// advance does one thing towards the next step.
+func (r *Reader) advance() error {
+	if r.conn == nil {
+		return r.reopen()
+	}
+	ev, err := r.conn.next()
+	switch {
+	case err != nil:
+		return r.bodyEnded(ev, err)
+	case ev.jump:
+		r.jumped()
+		return nil
+	}
+	return r.counted(ev.line)
 }
 
-// counted takes in a counted line and says whether it is to be yielded.
-func (r *Reader) counted(l *Line) (bool, error) {
+// fail makes err the end of the read, behind what is due.
+func (r *Reader) fail(err error) {
+	r.Release()
+	r.ended, r.err = true, err
+}
+
+// counted takes in a counted line and queues what it means.
+func (r *Reader) counted(l *Line) error {
 	if r.lingering { // the server does not end the body at the tail: the bound does
 		r.end(BoundReached)
-		return false, nil
+		return nil
+	}
+	if r.overlap != nil {
+		return r.reconcile(l)
 	}
 	r.conn.deadline = time.Time{}
 	if l.Number < r.next {
-		return false, r.verify(l)
+		if l.Number+1 < r.next {
+			return nil // re-read for an overlap that this version does not need
+		}
+		return r.verify(l)
 	}
 	if r.begun {
 		if err := r.match(l); err != nil {
-			return false, err
+			return err
 		}
 		r.begun = false
 	}
+	return r.consume(l)
+}
+
+// consume queues a line that was not consumed before.
+func (r *Reader) consume(l *Line) error {
 	if l.Flaw == TooLarge && !r.req.SkipOversize {
-		return false, tooLarge(l, r.c.cfg.MaxLineBytes)
+		return tooLarge(l, r.c.cfg.MaxLineBytes)
 	}
-	r.next, r.anchor = l.Number+1, l.Identity
+	r.trail.add(l.Identity, l.Version < 27)
+	l.Place, l.Anchor = r.next, r.trail.anchor()
+	r.next++
 	r.failures, r.emptyLeases = 0, 0
+	r.queue = append(r.queue, Step{Kind: StepLine, Line: l, Next: r.next})
 	r.arrived()
 	if l.Terminal {
 		r.end(SessionEnded)
 	}
-	return true, nil
+	return nil
+}
+
+// reconcile takes in a line while the connection is compared with the trail.
+func (r *Reader) reconcile(l *Line) error {
+	done, err := r.overlap.take(l)
+	if err != nil || !done {
+		return err
+	}
+	o := r.overlap
+	r.overlap, r.conn.deadline, r.unmatchedAt = nil, time.Time{}, time.Time{}
+	for _, lines := range [][]*Line{o.late, o.fresh} {
+		for _, l := range lines {
+			if err := r.consume(l); err != nil || r.ended {
+				return err
+			}
+		}
+	}
+	r.arrived()
+	if o.ended {
+		r.end(SessionEnded)
+	}
+	return nil
 }
 
 // verify takes in the line before the position, which every connection re-reads.
@@ -194,7 +230,7 @@ func (r *Reader) verify(l *Line) error {
 		if err := r.match(l); err != nil {
 			return err
 		}
-		r.anchor = l.Identity
+		r.trail.last = l.Identity
 		r.before = Before{Identity: l.Identity, At: l.At, Terminal: l.Terminal}
 	}
 	r.arrived()
@@ -205,7 +241,7 @@ func (r *Reader) verify(l *Line) error {
 }
 
 func (r *Reader) match(l *Line) error {
-	if r.anchor == "" || l.Identity == "" || l.Identity == r.anchor {
+	if r.trail.last == "" || l.Identity == "" || l.Identity == r.trail.last {
 		return nil
 	}
 	e := failf(Diverged, "line %d is not the one that was read: the history behind the position has changed", l.Number)
@@ -235,7 +271,7 @@ func (r *Reader) jumped() {
 		return
 	}
 	r.queue = append(r.queue, Step{Kind: StepSkipped, From: r.next, Next: to, Version: r.conn.version})
-	r.next, r.begun, r.anchor, r.failures = to, false, "", 0
+	r.next, r.begun, r.trail, r.overlap, r.failures = to, false, trail{}, nil, 0
 	r.arrived()
 }
 
@@ -264,7 +300,7 @@ func (r *Reader) end(why End) {
 		return
 	}
 	r.queue = append(r.queue, Step{Kind: StepEnded, Next: r.next, End: why})
-	r.ended = true
+	r.ended, r.err = true, io.EOF
 	r.Release()
 }
 
@@ -273,19 +309,21 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 	c := r.conn
 	r.Release()
 	if ctxErr := r.ctx.Err(); ctxErr != nil {
-		return r.fail(ctxErr)
+		return ctxErr
 	}
 	if r.lingering {
 		r.end(BoundReached)
 		return nil
 	}
 	if ev.line != nil && ev.line.Number >= r.next && !r.req.SkipOversize { // too large, and cut: no retry makes it smaller
-		return r.fail(tooLarge(ev.line, r.c.cfg.MaxLineBytes))
+		return tooLarge(ev.line, r.c.cfg.MaxLineBytes)
 	}
 	clean := errors.Is(err, io.EOF)
-	reached := uint64(c.num) >= r.next // the line before the position was passed
+	reached := uint64(c.num) >= r.next && r.overlap == nil // the line before the position was passed
 	switch {
-	case clean && c.closed && (reached || r.anchor == "") && (r.caughtUp || r.anchor == ""):
+	case clean && r.bounded && r.overlap != nil && c.num > c.tail:
+		return r.unmatched()
+	case clean && c.closed && (reached || r.trail.last == "") && (r.caughtUp || r.trail.last == ""):
 		// Nothing will ever follow. A position that only a jump reached has no line before it to wait for.
 		r.end(StreamClosed)
 		return nil
@@ -303,8 +341,21 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 	r.tailFirst = r.tailFirst || errors.Is(err, errNoAnchor) || (clean && c.closed)
 	r.failures++
 	if (r.req.Bounded || c.closed) && r.failures >= r.c.cfg.OpenAttempts {
-		return r.fail(&Error{Reason: Unavailable, Message: "the agent keeps ending the stream before its tail",
-			RetryAfter: r.c.cfg.BackoffCap, Err: err})
+		return &Error{Reason: Unavailable, Message: "the agent keeps ending the stream before its tail",
+			RetryAfter: r.c.cfg.BackoffCap, Err: err}
 	}
+	return nil
+}
+
+// unmatched: the stored stream ended before all remembered events were found. Storage may lag, so it is asked again
+// for a while.
+func (r *Reader) unmatched() error {
+	if r.unmatchedAt.IsZero() {
+		r.unmatchedAt = time.Now()
+	} else if time.Since(r.unmatchedAt) >= r.c.cfg.Settle {
+		return r.overlap.diverged()
+	}
+	r.tailFirst = true
+	r.failures++
 	return nil
 }
