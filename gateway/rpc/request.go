@@ -139,10 +139,16 @@ func (p *plan) start(req *evev1.SubscribeRequest, resolve func(string) (string, 
 		return invalid("session_id", "is missing")
 	}
 	if !source.ValidID(session) {
+		if req.GetSessionId() == "" {
+			return invalidCursor("cursor.session_id", "is no session id")
+		}
 		return invalid("session_id", "is no session id")
 	}
 	name, err := resolve(agent)
 	if err != nil {
+		if req.GetAgent() == "" && agent != "" {
+			return invalidCursor("cursor.agent", "is no agent of this gateway")
+		}
 		return err
 	}
 	p.agent, p.cursor.Agent, p.cursor.SessionID = name, name, session

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -94,6 +95,9 @@ func (r *Rig) Start(o Options) {
 // StopGateway ends the gateway at once.
 func (r *Rig) StopGateway() { r.stop() }
 
+// StopEve ends the rig's Eve: connections are refused from here on.
+func (r *Rig) StopEve() { r.eve.Close() }
+
 // Close ends everything.
 func (r *Rig) Close() {
 	r.stop()
@@ -103,9 +107,11 @@ func (r *Rig) Close() {
 // Result is everything one Subscribe call gave.
 type Result struct {
 	Messages []*evev1.SubscribeResponse
+	At       []time.Time // when each message came
 	Header   metadata.MD
 	Trailer  metadata.MD
 	Err      error // nil for status OK
+	Complete bool  // the stream came to its end; stop did not leave it
 }
 
 // Subscribe reads a stream to its end, or until stop says that the message was one too many to go on.
@@ -126,9 +132,10 @@ func (r *Rig) Subscribe(ctx context.Context, req *evev1.SubscribeRequest, stop f
 			}
 			res.Header, _ = stream.Header()
 			res.Trailer = stream.Trailer()
+			res.Complete = true
 			return res
 		}
-		res.Messages = append(res.Messages, m)
+		res.Messages, res.At = append(res.Messages, m), append(res.At, time.Now())
 		if stop != nil && stop(m) {
 			res.Header, _ = stream.Header()
 			return res
