@@ -75,7 +75,8 @@ func (c Cursor) Begin(l Line) (slot uint32, whole bool, err error) {
 }
 
 // After moves over one record: the one in the given slot of a line that [Cursor.Begin] accepted. The last slot, or
-// one behind it, completes the line. A record before the cursor leaves it as it is.
+// one behind it, completes the line. A record before the cursor, or behind the end of the session, leaves it as it
+// is.
 func (c Cursor) After(l Line, slot uint32) Cursor {
 	if uint64(slot)+1 >= uint64(l.Slots) {
 		return c.AfterLine(l)

@@ -43,7 +43,7 @@ func indexes() *rapid.Generator[uint64] {
 func positions() *rapid.Generator[cursor.Cursor] {
 	return rapid.Custom(func(t *rapid.T) cursor.Cursor {
 		c := cursor.Cursor{Agent: "support", SessionID: "wrun_1"}
-		switch rapid.SampledFrom([]string{"unread", "beginning", "line start", "inside"}).Draw(t, "place") {
+		switch rapid.SampledFrom([]string{"inside", "line start", "beginning", "unread"}).Draw(t, "place") {
 		case "unread":
 			return c
 		case "beginning":
@@ -84,16 +84,20 @@ func cursors() *rapid.Generator[cursor.Cursor] {
 // lines are lines of any kind with the given number, with times and anchors a server may come up with.
 func lines(number uint64) *rapid.Generator[cursor.Line] {
 	return rapid.Custom(func(t *rapid.T) cursor.Line {
-		l := cursor.Line{Number: number, Version: versions().Draw(t, "version"), Slots: 1}
-		if l.Version == cursor.MaxVersion && rapid.Bool().Draw(t, "commit") {
-			l.Slots = rapid.Uint32Range(0, 4).Draw(t, "slots")
+		l := cursor.Line{Number: number, Version: cursor.MaxVersion, Slots: 1}
+		switch rapid.SampledFrom([]string{"commit", "commit", "event", "progress"}).Draw(t, "kind") {
+		case "commit":
+			l.Slots = rapid.SampledFrom([]uint32{3, 2, 4, 0, 1}).Draw(t, "slots")
 			l.At = rapid.OneOf(
 				times(),
 				rapid.SampledFrom([]time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}),
 			).Draw(t, "at").In(time.FixedZone("", 3600))
+		case "event":
+			l.Version = versions().Draw(t, "version")
 		}
 		l.Anchor = rapid.OneOf(rapid.Just(""), names(), rapid.String()).Draw(t, "anchor")
-		l.Terminal = rapid.IntRange(0, 9).Draw(t, "terminal") == 0
+		// Small numbers are drawn more often than large ones, so this is rare, and shrinking makes it rarer.
+		l.Terminal = rapid.IntRange(0, 19).Draw(t, "terminal") == 19
 		return l
 	})
 }
@@ -232,7 +236,7 @@ func read(t *rapid.T, c cursor.Cursor, stored []cursor.Line, onRecord func(visit
 }
 
 func store(t *rapid.T) []cursor.Line {
-	stored := make([]cursor.Line, rapid.IntRange(0, 12).Draw(t, "lines"))
+	stored := make([]cursor.Line, 12-rapid.IntRange(0, 12).Draw(t, "fewer lines than 12"))
 	for i := range stored {
 		stored[i] = lines(uint64(i)).Draw(t, "line")
 	}
