@@ -107,7 +107,7 @@ func (s *splitter) fill() {
 		s.start, s.scan = 0, len(s.buf)
 	}
 	if cap(s.buf)-len(s.buf) < readSize {
-		grown := make([]byte, len(s.buf), max(2*cap(s.buf), len(s.buf)+readSize))
+		grown := make([]byte, len(s.buf), max(len(s.buf)+readSize, min(2*cap(s.buf), s.limit+readSize)))
 		copy(grown, s.buf)
 		s.buf = grown
 	}
