@@ -57,7 +57,7 @@ func Head(l Log, n int64) Log {
 func (g *generated) Len() int64 { return g.n }
 
 // Line implements [Log].
-func (g *generated) Line(i int64) []byte { return g.appendLine(nil, i) }
+func (g *generated) Line(i int64) []byte { return g.appendLine(make([]byte, 0, 512), i) }
 
 func (g *generated) appendLine(dst []byte, i int64) []byte {
 	// Line 0 opens the session; from line 1 on turns follow one another.
@@ -96,7 +96,7 @@ func (w *writer) content(place int64) (bodyShape, int) {
 		if w.version < 27 {
 			return callLine, 700
 		}
-		return callLine, 320
+		return callLine, 400
 	case LargeResults:
 		return callLine, 64 << 10
 	case Mixed:
@@ -219,8 +219,9 @@ func (w *writer) commitLine(last bool) {
 	switch {
 	case w.line == 0:
 		w.fact("session.started", false, false).str(`"runtime":{"agentId":"tide-desk","agentName":"Tide Desk","eveVersion":"1.0.1"}}}`)
-		if !last {
-			w.turn = 0
+		if last {
+			w.fact("session.ended", false, false).str(`"outcome":"completed"}}`)
+		} else {
 			w.admit()
 		}
 	case last:
