@@ -26,7 +26,9 @@ type plan struct {
 	cursor   cursor.Cursor // where to start, names resolved
 	relative bool
 	last     uint32
-	tail     bool // until.tail
+	tail     bool      // until.tail
+	until    *boundary // until.delivery_id and until.turn_end
+	filter   filter
 	skip     bool // oversize lines
 	form     translate.Form
 	beat     time.Duration
@@ -35,9 +37,6 @@ type plan struct {
 
 // planOf validates a request. resolve turns the agent's name, perhaps empty, into a configured one.
 func planOf(req *evev1.SubscribeRequest, limits Limits, resolve func(name string) (string, error)) (*plan, error) {
-	if err := unsupported(req); err != nil {
-		return nil, err
-	}
 	p := &plan{form: translate.FormOf(req.GetPayload()), maxBytes: defaultMessageBytes, beat: limits.HeartbeatDefault}
 	if err := p.options(req, limits); err != nil {
 		return nil, err
@@ -48,31 +47,13 @@ func planOf(req *evev1.SubscribeRequest, limits Limits, resolve func(name string
 	return p, nil
 }
 
-// unsupported refuses what this build does not do: asking for it must never be ignored.
-func unsupported(req *evev1.SubscribeRequest) error {
-	switch {
-	case req.GetChild() != nil:
-		return unimplemented("child")
-	case req.GetCursor().GetChild() != nil:
-		return unimplemented("cursor.child")
-	case req.GetFilter() != nil:
-		return unimplemented("filter")
-	}
-	switch req.GetUntil().GetBound().(type) {
-	case *evev1.Until_DeliveryId:
-		return unimplemented("until.delivery_id")
-	case *evev1.Until_TurnEnd_:
-		return unimplemented("until.turn_end")
-	}
-	return nil
-}
-
 func (p *plan) options(req *evev1.SubscribeRequest, limits Limits) error {
-	if u := req.GetUntil(); u != nil {
-		if u.GetBound() == nil {
-			return invalid("until", "names no bound; leave it unset to follow the session")
-		}
-		p.tail = true
+	if err := p.bound(req.GetUntil()); err != nil {
+		return err
+	}
+	var err error
+	if p.filter, err = newFilter(req.GetFilter()); err != nil {
+		return err
 	}
 	if n := req.GetMaxMessageBytes(); n != 0 {
 		if n < minMessageBytes {
@@ -95,6 +76,25 @@ func (p *plan) options(req *evev1.SubscribeRequest, limits Limits) error {
 	}
 	if v := req.GetPayload(); v < 0 || v > evev1.Payload_PAYLOAD_NONE {
 		return invalid("payload", "unknown value %d", v)
+	}
+	return nil
+}
+
+func (p *plan) bound(u *evev1.Until) error {
+	switch b := u.GetBound().(type) {
+	case *evev1.Until_Tail_:
+		p.tail = true
+	case *evev1.Until_DeliveryId:
+		if b.DeliveryId == "" || len(b.DeliveryId) > cursor.MaxName {
+			return invalid("until.delivery_id", "want an id of 1 to %d bytes", cursor.MaxName)
+		}
+		p.until = &boundary{delivery: b.DeliveryId}
+	case *evev1.Until_TurnEnd_:
+		p.until = &boundary{}
+	default:
+		if u != nil {
+			return invalid("until", "names no bound; leave it unset to follow the session")
+		}
 	}
 	return nil
 }
@@ -135,6 +135,9 @@ func (p *plan) start(req *evev1.SubscribeRequest, resolve func(string) (string, 
 		}
 		p.relative, p.last = true, s.LastLines
 	}
+	if err := p.child(req); err != nil {
+		return err
+	}
 	if session == "" {
 		return invalid("session_id", "is missing")
 	}
@@ -152,6 +155,25 @@ func (p *plan) start(req *evev1.SubscribeRequest, resolve func(string) (string, 
 		return err
 	}
 	p.agent, p.cursor.Agent, p.cursor.SessionID = name, name, session
+	return nil
+}
+
+// child takes the child from the request, where it must agree with the cursor's.
+func (p *plan) child(req *evev1.SubscribeRequest) error {
+	if req.GetChild() == nil {
+		return nil
+	}
+	child := cursor.Child{ParentSessionID: req.GetChild().GetParentSessionId(), CallID: req.GetChild().GetCallId()}
+	if !source.ValidID(child.ParentSessionID) {
+		return invalid("child.parent_session_id", "is no session id")
+	}
+	if !source.ValidID(child.CallID) {
+		return invalid("child.call_id", "is no call id")
+	}
+	if req.GetCursor() != nil && p.cursor.Child != child && (!p.cursor.Child.IsZero() || p.cursor.StreamIndex > 0) {
+		return invalidCursor("cursor.child", "is another one than the request's child")
+	}
+	p.cursor.Child = child
 	return nil
 }
 

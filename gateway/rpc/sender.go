@@ -137,17 +137,28 @@ func (s *sender) sendLine(l *source.Line) error {
 	if err != nil {
 		return err
 	}
-	if whole { // nothing left in it: the next message shows the move
+	last := -1
+	if !whole {
+		last = s.p.filter.lastPassing(l, int(slot), int(at.Slots))
+	}
+	if last < 0 { // nothing of it is delivered: the next message shows the move
 		s.cursor = s.cursor.AfterLine(at)
 		return nil
 	}
-	for ; slot < at.Slots; slot++ {
+	for slot := int(slot); slot <= last; slot++ {
+		if slot < last && !s.p.filter.passes(l, slot) {
+			continue
+		}
 		latest := s.cursor.LastCommitTime
-		s.cursor = s.cursor.After(at, slot)
+		if slot < last {
+			s.cursor = s.cursor.After(at, uint32(slot))
+		} else {
+			s.cursor = s.cursor.AfterLine(at) // what the filter leaves out behind it is consumed too
+		}
 		m := &evev1.SubscribeResponse{Cursor: s.cursor.Proto()}
-		translate.Item(m, l, int(slot), slot == at.Slots-1, latest, s.p.form)
-		if s.tooLarge(m, l, int(slot)) {
-			translate.Omit(m, l, int(slot))
+		translate.Item(m, l, slot, slot == last, latest, s.p.form)
+		if s.tooLarge(m, l, slot) {
+			translate.Omit(m, l, slot)
 		}
 		if err := s.send(m); err != nil {
 			return err

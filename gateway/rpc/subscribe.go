@@ -100,7 +100,7 @@ func (s *StreamServer) Subscribe(req *evev1.SubscribeRequest, stream grpc.Server
 		out := newSender(p, stream)
 		return toError(out.step(&source.Step{Kind: source.StepEnded, End: source.SessionEnded}))
 	}
-	reader, err := s.cfg.Agents.Log(p.agent).Open(ctx, p.request())
+	reader, err := open(ctx, s.cfg.Agents.Log(p.agent), p)
 	if err != nil {
 		return toError(err)
 	}
@@ -109,6 +109,23 @@ func (s *StreamServer) Subscribe(req *evev1.SubscribeRequest, stream grpc.Server
 		return err
 	}
 	return s.run(ctx, cancel, p, reader, stream)
+}
+
+// open opens the read that a plan asks for.
+func open(ctx context.Context, log Log, p *plan) (Reader, error) {
+	req := p.request()
+	if child := p.cursor.Child; !child.IsZero() {
+		via, err := findChild(ctx, log, child, req.Session)
+		if err != nil {
+			return nil, err
+		}
+		req.Via = via
+	}
+	reader, err := log.Open(ctx, req)
+	if err != nil || p.until == nil {
+		return reader, err
+	}
+	return newUntilReader(ctx, reader, log, req, p.until), nil
 }
 
 func (s *StreamServer) header(stream grpc.ServerStream, p *plan, version uint32) error {

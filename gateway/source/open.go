@@ -191,7 +191,7 @@ func (r *Reader) attempt(bounded, refresh bool) (*conn, error) {
 	start := r.startIndex()
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	timer := time.AfterFunc(r.c.cfg.OpenTimeout, func() { cancel(errOpenTimeout) })
-	target := r.c.endpoint.route(streamParams(start, bounded), "session", r.req.Session, "stream")
+	target := r.c.endpoint.stream(r.req.Session, r.req.Via, streamParams(start, bounded))
 	a, err := r.c.get(ctx, target, refresh)
 	timer.Stop()
 	if err == nil {

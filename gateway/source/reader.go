@@ -12,6 +12,8 @@ import (
 type Request struct {
 	// Session to read; must be a ValidID.
 	Session string
+	// Via is the route to a child session. Nil: the session's own.
+	Via *Via
 	// Start is the absolute start. Ignored when Relative.
 	Start Place
 	// Relative starts Last lines before the tail of the open; 0 is behind it.

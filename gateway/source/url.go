@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -43,32 +44,32 @@ func newEndpoint(base string) (*endpoint, error) {
 	return e, nil
 }
 
-// route returns the URL of a route below /eve/v1; segments are escaped one by one, params win over the base's query.
-func (e *endpoint) route(params url.Values, segments ...string) string {
+// build returns the URL of a route: segments are escaped one by one, params win over the base's query. mount is the
+// route prefix of another agent on the same host, or empty for the agent's own.
+func (e *endpoint) build(mount string, params url.Values, segments []string) string {
 	var b strings.Builder
-	if agentMount.MatchString(e.path) {
-		b.WriteString(strings.TrimSuffix(e.path, "/v1"))
-		b.WriteString("/v1")
-	} else {
-		b.WriteString(e.path)
-		b.WriteString("/eve/v1")
+	b.WriteString(e.base.String())
+	switch named := agentMount.MatchString(e.path); {
+	case mount != "" && named:
+		b.WriteString(mount)
+	case mount != "":
+		b.WriteString(e.path + mount)
+	case named:
+		b.WriteString(strings.TrimSuffix(e.path, "/v1") + "/v1")
+	default:
+		b.WriteString(e.path + "/eve/v1")
 	}
 	for _, s := range segments {
 		b.WriteByte('/')
 		b.WriteString(url.PathEscape(s))
 	}
 	query := url.Values{}
-	for name, values := range e.query {
-		query[name] = values
-	}
-	for name, values := range params {
-		query[name] = values
-	}
-	out := e.base.String() + b.String()
+	maps.Copy(query, e.query)
+	maps.Copy(query, params)
 	if len(query) > 0 {
-		out += "?" + query.Encode()
+		b.WriteString("?" + query.Encode())
 	}
-	return out
+	return b.String()
 }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:@~-]{0,255}$`)
