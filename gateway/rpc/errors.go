@@ -99,13 +99,7 @@ func invalidCursor(field, format string, args ...any) *Error {
 	return e
 }
 
-func unimplemented(field string) *Error {
-	e := invalid(field, "this build does not do that yet; leave the field unset")
-	e.Code = codes.Unimplemented
-	return e
-}
-
-// sourceCodes says which code and reason each failure of source has.
+// sourceCode says which code and reason each failure of source has.
 func sourceCode(r source.Reason) (codes.Code, evev1.ErrorReason) {
 	switch r {
 	case source.NotFound:

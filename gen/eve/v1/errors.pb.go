@@ -34,8 +34,7 @@ type ErrorReason int32
 const (
 	// Not used.
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
-	// INVALID_ARGUMENT. The request is malformed or contradicts itself; `BadRequest` names the fields. With the
-	// code UNIMPLEMENTED: the request is sound, but asks for something this build does not do.
+	// INVALID_ARGUMENT. The request is malformed or contradicts itself; `BadRequest` names the fields.
 	ErrorReason_ERROR_REASON_REQUEST_INVALID ErrorReason = 1
 	// INVALID_ARGUMENT. The cursor is malformed, or belongs to another session, agent or child.
 	ErrorReason_ERROR_REASON_CURSOR_INVALID ErrorReason = 2
