@@ -28,13 +28,14 @@ func (r *Reader) reopen() error {
 func (r *Reader) openLive() error {
 	c, err := r.connect(false)
 	var e *Error
-	if errors.As(err, &e) && e.Reason == Stranded && !r.caughtUp {
+	if errors.As(err, &e) && e.Reason == Stranded && !r.drained {
 		r.stranded = true // history first, then the error
 		return r.openTail(false)
 	}
 	if err != nil {
 		return err
 	}
+	r.drained = false
 	return r.adopt(c, false)
 }
 

@@ -66,6 +66,7 @@ type Reader struct {
 	ended      bool
 	err        error // what Next answers once ended and nothing is due
 	stranded   bool  // following is refused: what is left of the history comes bounded
+	drained    bool  // nothing was left when the history was last read bounded, and nothing was followed since
 	tailFirst  bool  // the next open must look at the tail
 
 	failures    int // bodies in a row that ended badly without a counted line
@@ -338,6 +339,7 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 		return nil
 	case clean && r.bounded && reached && int64(r.next) > c.tail:
 		r.safeAt = r.next
+		r.drained, r.stranded = true, false
 		return nil
 	}
 	r.tailFirst = r.tailFirst || errors.Is(err, errNoAnchor) || (clean && c.closed)

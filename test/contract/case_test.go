@@ -110,15 +110,25 @@ func (c *contractCase) run(t *testing.T) {
 	r := rig.New(t, c.options())
 	defer r.Close()
 	s := r.Eve.AddSession(session, c.spec())
-	switch {
-	case c.always != nil:
-		r.Eve.Script(session, c.always)
-	case c.script != nil:
-		r.Eve.Script(session, fakeeve.Faults(c.script...))
+	script := c.always
+	if script == nil {
+		script = fakeeve.Faults(c.script...)
 	}
+	r.Eve.Script(session, limited(t, script))
 	var last *evev1.Cursor
 	for i := range c.calls {
 		last = c.call(t, r, s, &c.calls[i], last, fmt.Sprintf("call %d", i))
+	}
+}
+
+// limited stops a reader that opens one connection after the other without end: no time passes while it does.
+func limited(t *testing.T, script fakeeve.Script) fakeeve.Script {
+	return func(c fakeeve.Conn) fakeeve.Fault {
+		if c.N < 1000 {
+			return script(c)
+		}
+		t.Error("the gateway opened 1000 connections")
+		return fakeeve.Fault{Delay: fakeeve.Forever}
 	}
 }
 
