@@ -30,8 +30,8 @@ type program struct {
 	code           int // set when exited is closed
 }
 
-// start runs the program with an environment of its own. It ends with the test at the latest.
-func start(t *testing.T, env map[string]string, args ...string) *program {
+// start runs the program without an environment. It ends with the test at the latest.
+func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
 	cut, cutOff := context.WithCancel(context.Background())
@@ -40,7 +40,7 @@ func start(t *testing.T, env map[string]string, args ...string) *program {
 		defer close(p.exited)
 		p.code = run(ctx, args, &process{
 			stdin: strings.NewReader(""), stdout: p.stdout, stderr: p.stderr,
-			getenv: func(name string) string { return env[name] }, cut: cut,
+			getenv: func(string) string { return "" }, cut: cut,
 		})
 	}()
 	t.Cleanup(func() {
@@ -82,7 +82,7 @@ func (p *program) address(t *testing.T) string {
 // result runs the program to its end.
 func result(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	p := start(t, nil, args...)
+	p := start(t, args...)
 	code = p.wait(t)
 	return code, p.stdout.String(), p.stderr.String()
 }
@@ -167,7 +167,7 @@ func connect(t *testing.T, address string) *grpc.ClientConn {
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil { //nolint:gosec // the test's own directory
 		t.Fatal(err)
 	}
 	return path

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"google.golang.org/grpc"
 
 	"github.com/evegateway/evegateway/auth"
 	"github.com/evegateway/evegateway/gateway"
@@ -148,7 +149,8 @@ func serve(ctx context.Context, srv *gateway.Server, lis net.Listener, s serving
 	limit, cancel := context.WithTimeout(s.cut, s.timeout)
 	defer cancel()
 	srv.Shutdown(limit)
-	if err := <-served; err != nil {
+	// Told to end before it had begun, the server says that it was stopped.
+	if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serving on %s: %w", lis.Addr(), err)
 	}
 	switch {

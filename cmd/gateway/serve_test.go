@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -29,7 +30,7 @@ func TestServe(t *testing.T) {
 	const token = "a-token-nobody-may-see"
 	eve, url := newEve(t, fakeeve.WithAuth(fakeeve.Credentials{Bearer: map[string]string{token: "gateway"}}.Authenticate))
 	eve.AddSession("s", fakeeve.SessionSpec{Log: openLog()})
-	p := start(t, nil, "serve", "--listen", "127.0.0.1:0", "--eve-url", url, "--agent-name", "support",
+	p := start(t, "serve", "--listen", "127.0.0.1:0", "--eve-url", url, "--agent-name", "support",
 		"--eve-bearer-file", writeFile(t, "bearer", token+"\n"))
 	conn := connect(t, p.address(t))
 
@@ -53,7 +54,7 @@ func TestServe(t *testing.T) {
 	if err := reflection.CloseSend(); err != nil {
 		t.Error(err)
 	}
-	if _, err := reflection.Recv(); err != io.EOF {
+	if _, err := reflection.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end of the reflection: %v", err)
 	}
 
@@ -104,7 +105,7 @@ func TestServeCut(t *testing.T) {
 	t.Parallel()
 	eve, url := newEve(t)
 	eve.AddSession("s", fakeeve.SessionSpec{Log: openLog()})
-	p := start(t, nil, "serve", "--listen", "127.0.0.1:0", "--eve-url", url, "--drain-delay", "1h", "--log-format", "text")
+	p := start(t, "serve", "--listen", "127.0.0.1:0", "--eve-url", url, "--drain-delay", "1h", "--log-format", "text")
 	address := p.stderr.find(t, p.exited, func(text string) (string, bool) {
 		_, rest, ok := strings.Cut(text, "msg=listening address=")
 		address, _, whole := strings.Cut(rest, "\n")
@@ -138,7 +139,7 @@ func TestServeCut(t *testing.T) {
 func TestServeDrainTimeout(t *testing.T) {
 	t.Parallel()
 	_, url := newEve(t)
-	p := start(t, nil, "serve", "--listen", "127.0.0.1:0", "--eve-url", url, "--drain-timeout", "10ms")
+	p := start(t, "serve", "--listen", "127.0.0.1:0", "--eve-url", url, "--drain-timeout", "10ms")
 	watch, err := healthv1.NewHealthClient(connect(t, p.address(t))).Watch(t.Context(), &healthv1.HealthCheckRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func TestServeRefuses(t *testing.T) {
 // TestServeInsecure: told so, the gateway listens on all addresses.
 func TestServeInsecure(t *testing.T) {
 	t.Parallel()
-	p := start(t, nil, "serve", "--listen", "0.0.0.0:0", "--insecure")
+	p := start(t, "serve", "--listen", "0.0.0.0:0", "--insecure")
 	if host, _, err := net.SplitHostPort(p.address(t)); err != nil || !net.ParseIP(host).IsUnspecified() {
 		t.Errorf("listening on %s: %v", host, err)
 	}
@@ -206,7 +207,7 @@ func TestServeInsecure(t *testing.T) {
 // TestServeLocalhost: a name is as good as its address.
 func TestServeLocalhost(t *testing.T) {
 	t.Parallel()
-	p := start(t, nil, "serve", "--listen", "localhost:0")
+	p := start(t, "serve", "--listen", "localhost:0")
 	if host, _, err := net.SplitHostPort(p.address(t)); err != nil || !net.ParseIP(host).IsLoopback() {
 		t.Errorf("listening on %s: %v", host, err)
 	}

@@ -36,6 +36,8 @@ func (c *subscribeCommand) Run(ctx context.Context, p *process) error {
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
 			return err
+		case s.at.SessionID == "": // names come last in the text: it was cut short, or another program wrote it
+			return fmt.Errorf("cursor file %s: it names no session", s.file)
 		default:
 			req.Start = &evev1.SubscribeRequest_Cursor{Cursor: s.at.Proto()}
 			fmt.Fprintf(p.stderr, "gateway: going on from %v, saved in %s\n", s.at, s.file)
