@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -62,10 +61,6 @@ func (r *Reader) openTail(first bool) error {
 			r.tailFirst = false
 			return r.adopt(c, true)
 		}
-		if !first && r.trail.last == "" && closedBody(c) {
-			r.end(StreamClosed) // the server itself named this position, and says that nothing follows
-			return nil
-		}
 		c.close()
 		if since.IsZero() {
 			since = time.Now()
@@ -76,15 +71,6 @@ func (r *Reader) openTail(first bool) error {
 		}
 		if err := sleep(r.ctx, min(left, r.c.cfg.BackoffBase)); err != nil {
 			return err
-		}
-	}
-}
-
-// closedBody reads a body that has nothing for the reader to its end and says whether the stored stream is closed.
-func closedBody(c *conn) bool {
-	for {
-		if _, err := c.next(); err != nil {
-			return errors.Is(err, io.EOF) && c.closed
 		}
 	}
 }
