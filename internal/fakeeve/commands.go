@@ -69,14 +69,8 @@ func bad(format string, args ...any) *badRequest {
 
 // serveCommand answers R3 to R8.
 func (s *Server) serveCommand(x *exchange, t target) {
-	raw, err := io.ReadAll(x.r.Body)
-	if err != nil {
-		s.ledger.note(x.rec, func(rec *Request) { rec.End = EndGone })
-		return
-	}
-	s.ledger.note(x.rec, func(rec *Request) { rec.Body = raw[:min(len(raw), bodyKept)] })
-	cmd := Command{Route: t.route, Body: raw, Principal: x.principal()}
-	body, refused := readBody(raw, t.route)
+	cmd := Command{Route: t.route, Body: x.body, Principal: x.principal()}
+	body, refused := readBody(x.body, t.route)
 	if refused == nil {
 		refused = cmd.validate(body)
 	}
@@ -93,6 +87,21 @@ func (s *Server) serveCommand(x *exchange, t target) {
 		return
 	}
 	s.serveControl(x, t.session, cmd, body)
+}
+
+// read reads the request's body, and tells whether it came. Only then does net/http notice a client that goes away.
+func (x *exchange) read() bool {
+	body, err := io.ReadAll(x.r.Body)
+	x.body = body
+	x.server.ledger.note(x.rec, func(rec *Request) {
+		if len(body) > 0 {
+			rec.Body = body[:min(len(body), bodyKept)]
+		}
+		if err != nil {
+			rec.End = EndGone
+		}
+	})
+	return err == nil
 }
 
 func (x *exchange) principal() string {

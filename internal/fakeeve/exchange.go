@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,7 +19,8 @@ type exchange struct {
 	ctx    context.Context // the request's
 	rc     *http.ResponseController
 	rec    *Request
-	fault  Fault // of the route's script
+	body   []byte // of the request
+	fault  Fault  // of the route's script
 }
 
 // refusal is an error body; its members are in the order of the real server's.
@@ -113,6 +115,9 @@ func (x *exchange) begin(f Fault) bool {
 	}
 	if f.Status == 0 {
 		return true
+	}
+	if strings.HasPrefix(f.Body, "{") {
+		x.w.Header().Set("Content-Type", "application/json")
 	}
 	maps.Copy(x.w.Header(), f.Header)
 	x.raw(f.Status, []byte(f.Body))

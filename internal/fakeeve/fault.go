@@ -1,7 +1,9 @@
 package fakeeve
 
 import (
+	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"time"
 )
@@ -25,7 +27,8 @@ type Conn struct {
 }
 
 // Script decides what goes wrong with a connection; the zero [Fault] is nothing. It is called for every stream
-// request of its session, even when the session does not exist, so that it can appear later.
+// request of its session that passes authentication and has a good startIndex, even when the session does not exist,
+// so that it can appear later; by several requests at once if they come at once.
 type Script func(Conn) Fault
 
 // Faults is a script that gives the n-th connection the n-th fault, and nothing to later ones.
@@ -72,7 +75,7 @@ type Fault struct {
 	Status int
 	// Header is added to the response, replacing what is there. A nil value removes the header.
 	Header http.Header
-	// Body goes with Status; ignored otherwise.
+	// Body goes with Status; ignored otherwise. One that begins with { is JSON.
 	Body string
 
 	// Version, when not 0, serves this response as another stream version, header and framing: another deployment
@@ -111,6 +114,26 @@ type Fault struct {
 
 // lateAtMost is how long a late line waits for the lines that shall come before it.
 const lateAtMost = 50 * time.Millisecond
+
+// Refuse is a [Fault] that answers with an error body in Eve's form; code may be empty.
+func Refuse(status int, code string) Fault {
+	body, err := json.Marshal(refusal{Code: code, Error: "Refused by the script."})
+	if err != nil {
+		panic("fakeeve: encoding a refusal: " + err.Error())
+	}
+	return Fault{Status: status, Body: string(body)}
+}
+
+// SomeLate is a [Fault] Late: one line in so many, chosen by the seed, comes up to places later than its place.
+func SomeLate(seed uint64, oneIn, places int) func(int64) int {
+	return func(line int64) int {
+		r := rand.New(rand.NewPCG(seed, uint64(line))) //nolint:gosec // chance, not secrecy
+		if r.IntN(oneIn) != 0 {
+			return 0
+		}
+		return 1 + r.IntN(places)
+	}
+}
 
 // Insert is a [Fault] Rewrite that sends these raw lines, none of them counted by the server, before stored line i.
 func Insert(i int64, lines ...string) func(int64, []byte) []byte {

@@ -112,6 +112,19 @@ func TestStall(t *testing.T) {
 			t.Errorf("body (-want +got):\n%s", diff)
 		}
 	})
+	// Once, also where the body has nothing more to say for now.
+	bubble(t, plain, func(t *testing.T, e *env) {
+		session := e.s.AddSession("a", fakeeve.SessionSpec{})
+		e.s.Script("a", fakeeve.Faults(fakeeve.Fault{StallAt: fakeeve.AtByte(int64(len(beat) + 1)), Stall: 25 * time.Second}))
+		time.AfterFunc(30*time.Second, func() {
+			session.Append("0")
+			session.MemLog().End()
+		})
+		want := []string{"0 " + beat, "25 " + beat, "30 0", "30 " + ended}
+		if diff := cmp.Diff(want, e.read("a/stream").schedule()); diff != "" {
+			t.Errorf("body (-want +got):\n%s", diff)
+		}
+	})
 	faulty(t, fakeeve.Fault{StallAt: fakeeve.AtLine(1, 5), Stall: fakeeve.Forever}, func(t *testing.T, e *env) {
 		got := e.readFor("a/stream", time.Hour)
 		if want := body[:strings.Index(body, lines[1])+5]; got.raw() != want || got.took != time.Hour {
@@ -146,7 +159,7 @@ func TestAnswers(t *testing.T) {
 		{"retry later", fakeeve.Fault{Status: 503, Header: http.Header{"Retry-After": {"7"}}}, http.Header{"Retry-After": {"7"}}, ""},
 		{"a proxy's page", fakeeve.Fault{Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<h1>"}, http.Header{"Content-Type": {"text/html"}}, "<h1>"},
 		{"elsewhere", fakeeve.Fault{Status: 307, Header: http.Header{"Location": {"http://elsewhere.test/"}}}, http.Header{"Location": {"http://elsewhere.test/"}}, ""},
-		{"conflict", fakeeve.Fault{Status: 409, Body: `{"code":"x"}`}, nil, `{"code":"x"}`},
+		{"conflict", fakeeve.Refuse(409, "x"), http.Header{"Content-Type": {"application/json"}}, `{"code":"x","error":"Refused by the script.","ok":false}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -298,6 +311,22 @@ func TestLate(t *testing.T) {
 			t.Errorf("re-read (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestSomeLate: by chance, but the same every time, and never in vain.
+func TestSomeLate(t *testing.T) {
+	a, b, c := fakeeve.SomeLate(1, 4, 3), fakeeve.SomeLate(1, 4, 3), fakeeve.SomeLate(2, 4, 3)
+	late, differ := 0, false
+	for line := range int64(1000) {
+		if a(line) != b(line) || a(line) < 0 || a(line) > 3 {
+			t.Fatalf("line %d: %d and %d", line, a(line), b(line))
+		}
+		differ = differ || a(line) != c(line)
+		late += min(a(line), 1)
+	}
+	if late < 200 || late > 300 || !differ {
+		t.Errorf("%d of 1000 lines are late; another seed differs: %v", late, differ)
+	}
 }
 
 // TestScript: what a script is told, and sessions that appear late.

@@ -165,11 +165,6 @@ func (l *MemLog) Truncate(n int64) {
 	l.change(func() {
 		if n < l.baseLen {
 			l.baseLen, l.lines = n, nil
-			for i := range l.over {
-				if i >= n {
-					delete(l.over, i)
-				}
-			}
 			return
 		}
 		if n < l.len() {

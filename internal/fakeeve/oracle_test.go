@@ -99,14 +99,16 @@ func TestRecords(t *testing.T) {
 // TestReadBody: the counting rules of contract 2.5 and 2.7.
 func TestReadBody(t *testing.T) {
 	body := strings.Join([]string{
+		`{"$eve":"position","next":9007199254740992}`,
 		`{"$eve":"heartbeat"}`, ``, `  `, `{"$eve":"weather"}`, `{"at":"x","facts":[]}`, `{"$eve":"position","next":9.0}`, `junk`,
 		`{"$eve":"position","next":3}`, `{"$eve":"position","next":1e2}`, `{"progress":{}}`, `{"at":"x","facts":[],"unfinished`,
 	}, "\n")
 	var got []string
-	for _, e := range fakeeve.ReadBody([]byte(body), 27, 5) {
+	for _, e := range fakeeve.ReadBody([]byte(body), 27, 4) {
 		got = append(got, e.String()+" "+e.Control)
 	}
 	want := []string{
+		`line 4 unreadable {"$eve":"position","next":9007199254740992} `,
 		`line 5 transport {"$eve":"heartbeat"} heartbeat`, `line 5 blank  `, `line 5 blank    `, `line 5 transport {"$eve":"weather"} weather`,
 		`line 5 commit {"at":"x","facts":[]} `, `line 6 position {"$eve":"position","next":9.0} position`, `line 9 unreadable junk `,
 		`line 10 position {"$eve":"position","next":3} position`, `line 10 position {"$eve":"position","next":1e2} position`,

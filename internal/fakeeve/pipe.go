@@ -103,6 +103,7 @@ type Running struct {
 	Transport *http.Transport
 
 	server *http.Server
+	cancel context.CancelFunc // ends the context of every request
 	work   sync.WaitGroup
 }
 
@@ -126,7 +127,9 @@ func StartTCP(ctx context.Context, h http.Handler) (*Running, error) {
 
 // Start serves h on l, with the limits of a real server (contract O9, O16), until Close.
 func Start(h http.Handler, l net.Listener) *Running {
+	ctx, cancel := context.WithCancel(context.Background())
 	r := &Running{
+		cancel:    cancel,
 		URL:       "http://" + l.Addr().String(),
 		Transport: &http.Transport{DisableCompression: true},
 	}
@@ -136,6 +139,7 @@ func Start(h http.Handler, l net.Listener) *Running {
 		IdleTimeout:    5 * time.Second,
 		// Far from every timer of a test.
 		ReadHeaderTimeout: time.Hour,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -172,6 +176,7 @@ func (r *Running) Client() *http.Client {
 // own close that themselves.
 func (r *Running) Close() {
 	_ = r.server.Close()
+	r.cancel()
 	r.Transport.CloseIdleConnections()
 	r.work.Wait()
 }

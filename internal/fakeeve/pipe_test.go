@@ -79,6 +79,41 @@ func TestCloseEndsFollowers(t *testing.T) {
 	}
 }
 
+// TestCloseEndsWaits: Close also ends requests that were to wait for ever, a command with a body among them.
+func TestCloseEndsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fakeeve.New()
+		srv := fakeeve.StartPipe(s)
+		s.ScriptRoute(fakeeve.RouteCreate, func(r fakeeve.Request) fakeeve.Fault {
+			if string(r.Body) != `{"message":"x"}` {
+				t.Errorf("the script was shown %q", r.Body)
+			}
+			return fakeeve.Fault{Delay: fakeeve.Forever}
+		})
+		s.Script("a", func(fakeeve.Conn) fakeeve.Fault { return fakeeve.Fault{Delay: fakeeve.Forever} })
+		for method, path := range map[string]string{"POST": "/session", "GET": "/session/a/stream"} {
+			go func() {
+				req, err := http.NewRequestWithContext(t.Context(), method, srv.URL+"/eve/v1"+path, strings.NewReader(`{"message":"x"}`))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if res, err := srv.Client().Do(req); err == nil {
+					_ = res.Body.Close()
+					t.Errorf("%s: %d", path, res.StatusCode)
+				}
+			}()
+		}
+		synctest.Wait()
+		srv.Close()
+		for _, r := range s.Requests() {
+			if r.End != fakeeve.EndGone {
+				t.Errorf("%s ended as %q", r.Path, r.End)
+			}
+		}
+	})
+}
+
 // TestRecorder: the handler works where connections can be neither flushed late nor taken over.
 func TestRecorder(t *testing.T) {
 	s := fakeeve.New()

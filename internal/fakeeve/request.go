@@ -65,8 +65,8 @@ type Request struct {
 	Status int
 	// Following is set on a stream response without a bound.
 	Following bool
-	// From is the stored line the response started with. Lines is how many stored lines were sent, not counting
-	// verbatim bodies, and Bytes how many bytes of body.
+	// From is the stored line the response was to start with. Lines is how many stored lines were begun, a line that
+	// was cut included, and Bytes how many bytes of body were sent.
 	From, Lines, Bytes int64
 	// End is how the response ended.
 	End End

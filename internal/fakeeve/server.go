@@ -299,7 +299,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveStream(x, t)
 		return
 	}
-	if !x.scripted() {
+	if !x.read() || !x.scripted() {
 		return
 	}
 	switch t.route {

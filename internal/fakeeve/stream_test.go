@@ -304,7 +304,7 @@ func TestBase(t *testing.T) {
 			"/eve/v1/health":                               404,
 			"/eve/tide-desk/v1x/health":                    404,
 			"/eve/tide-desk/v1/session/a%20b/stream/extra": 404,
-			"/":                                            200,
+			"/": 200,
 		} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.srv.URL+path, http.NoBody)
 			if err != nil {
