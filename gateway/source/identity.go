@@ -97,10 +97,11 @@ func unreadableIdentity(body []byte) string {
 }
 
 // appendMeaning appends an encoding of a JSON value that is the same for all spellings of it: white space, escapes,
-// number forms, order of names and overruled duplicates do not show. value is valid JSON, or nil for none.
+// number forms, order of names and overruled duplicates do not show. No encoding is the beginning of another one.
+// value is valid JSON, or nil for none.
 func (s *skimmer) appendMeaning(buf, value []byte) []byte {
 	if value == nil {
-		return buf
+		return append(buf, 0)
 	}
 	s.reset(value)
 	return s.meaning(buf)
@@ -139,12 +140,12 @@ func (s *skimmer) meaning(buf []byte) []byte {
 		return appendText(append(buf, '"'), s.text(v))
 	case '0':
 		v, _ := s.value()
-		f, err := strconv.ParseFloat(string(v), 64)
-		if err != nil { // beyond a double
-			return append(buf, v...)
+		// JavaScript's number: two spellings of one double are one value, and what is beyond a double is infinite.
+		f, _ := strconv.ParseFloat(string(v), 64)
+		if f == 0 {
+			f = 0 // -0 is written as 0
 		}
-		// JavaScript's number: two spellings of one double are one value.
-		return strconv.AppendFloat(buf, f, 'g', -1, 64)
+		return append(strconv.AppendFloat(buf, f, 'g', -1, 64), ';')
 	default:
 		v, err := s.value()
 		if err != nil {
