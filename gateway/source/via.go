@@ -31,10 +31,10 @@ func ChildVia(path, parent, child string) (*Via, bool) {
 		}
 		ids = append(ids, id)
 	}
-	switch {
-	case ids[2] == "" && ids[0] == child:
+	switch relayed := ids[2] != ""; {
+	case !relayed && ids[0] == child:
 		return &Via{Mount: m[1]}, true
-	case ids[2] == child && ids[0] == parent:
+	case relayed && ids[2] == child && ids[0] == parent:
 		return &Via{Mount: m[1], Parent: parent, CallID: ids[1]}, true
 	}
 	return nil, false
