@@ -37,7 +37,10 @@ var errStopped = errors.New("stopped")
 func (s *sender) run(h *handoff, stop <-chan struct{}) error {
 	beat := time.NewTimer(s.p.beat)
 	defer beat.Stop()
+	ready := make(chan struct{})
+	close(ready)
 	var batch []source.Step
+	var sent int64
 	for {
 		var done bool
 		var err error
@@ -55,19 +58,23 @@ func (s *sender) run(h *handoff, stop <-chan struct{}) error {
 		if done {
 			return err
 		}
-		if len(batch) > 0 {
+		if n := s.messages.Load(); n != sent { // what is read is not always sent: silence is what the client hears
+			sent = n
 			beat.Reset(s.p.beat)
-			continue
+		}
+		filled := h.filled
+		if len(batch) > 0 { // there may be more, or the end
+			filled = ready
 		}
 		select {
-		case <-h.filled:
 		case <-beat.C:
-			if err := s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_HEARTBEAT}); err != nil {
-				return err
-			}
-			beat.Reset(s.p.beat)
+			err = s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_HEARTBEAT})
 		case <-stop:
 			return s.goodbye()
+		case <-filled:
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
