@@ -90,7 +90,7 @@ func (f *failure) next() string {
 	case "CURSOR_DIVERGED":
 		return "the session's history is not the one that was read; to read it anew, remove the cursor file"
 	case "HISTORY_EXPIRED":
-		return "what comes next is gone; to read what is left, remove the cursor file, or start with --from tail"
+		return "what was not read is lost; to start anew, if the session goes on, remove the cursor file"
 	case "STREAM_VERSION_CHANGED":
 		return "the agent was moved to another version of Eve while a line was half read; to read it anew, remove the cursor file"
 	case "STREAM_VERSION_UNSUPPORTED":

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/evegateway/evegateway/internal/fakeeve"
@@ -86,6 +87,17 @@ func TestSubscribe(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, `"recordJson":"{\"type\":\"x.a\",\"data\":1}"`) ||
 		strings.ContainsFunc(stdout, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		t.Errorf("as JSON: exit code %d\n%s", code, stdout)
+	}
+	turns := fakeeve.NewMemLog()
+	for n := range 2 * demoSteps {
+		if line := demoStep(n, time.Now()); line != "" {
+			turns.Append(line)
+		}
+	}
+	eve.AddSession("turns", fakeeve.SessionSpec{Log: turns})
+	code, stdout, _ = result(t, "subscribe", "turns", "--server", server, "--until", "turn")
+	if code != exitOK || strings.Count(stdout, " turn.settled ") != 1 || !strings.Contains(stdout, "end: read as far as was asked for\n") {
+		t.Errorf("until the end of a turn: exit code %d\n%s", code, stdout)
 	}
 	code, stdout, _ = result(t, "subscribe", "s", "--server", server, "--until", "tail", "--json", "--payload", "none")
 	if code != exitOK || strings.Contains(stdout, "recordJson") || !strings.Contains(stdout, `"type":"x.a"`) {
