@@ -93,6 +93,7 @@ func (r *reader) handle(t *testing.T, msg *evev1.SubscribeResponse) {
 	if cursor.GetStreamIndex() < r.cursor.GetStreamIndex() {
 		t.Errorf("cursor went back from %d to %d", r.cursor.GetStreamIndex(), cursor.GetStreamIndex())
 	}
+	before := r.cursor.GetStreamIndex()
 	r.cursor = cursor
 	switch item := msg.GetItem().(type) {
 	case *evev1.SubscribeResponse_Event:
@@ -100,8 +101,8 @@ func (r *reader) handle(t *testing.T, msg *evev1.SubscribeResponse) {
 		if source.GetStreamVersion() != streamVersion || cursor.GetStreamVersion() != streamVersion {
 			t.Errorf("event of stream version %d under a cursor of %d", source.GetStreamVersion(), cursor.GetStreamVersion())
 		}
-		if source.GetLine()+1 != cursor.GetStreamIndex() || !source.GetEndOfLine() || cursor.GetAnchor() == "" {
-			t.Errorf("event at %v under cursor %v", source, cursor)
+		if cursor.GetStreamIndex() != before+1 || !source.GetEndOfLine() || cursor.GetAnchor() == "" {
+			t.Errorf("event at %v moved the cursor from %d to %v", source, before, cursor)
 		}
 		r.events = append(r.events, item.Event)
 	case *evev1.SubscribeResponse_Checkpoint:
