@@ -130,7 +130,7 @@ func (c *Client) get(ctx context.Context, target string, refresh bool) (*answer,
 	if c.cfg.Headers != nil {
 		h, err := c.cfg.Headers.Headers(ctx, refresh)
 		if err != nil {
-			return nil, &Error{Reason: Refused, Message: "the gateway's own credentials for the agent cannot be resolved", Err: err}
+			return nil, &Error{Reason: Refused, Message: "the gateway's own credentials for the agent cannot be resolved", Err: unexpected(err)}
 		}
 		maps.Copy(req.Header, h)
 	}

@@ -136,7 +136,7 @@ func (r *Reader) connect(bounded bool) (*conn, error) {
 		wait := r.c.backoff(attempt)
 		var e *Error
 		if !errors.As(err, &e) {
-			e = &Error{Reason: Unavailable, Message: "the agent cannot be reached or answers nonsense", Err: err}
+			e = &Error{Reason: Unavailable, Message: "the agent cannot be reached or answers nonsense", Err: unexpected(err)}
 		}
 		switch e.Reason {
 		case NotFound: // a session created a moment ago may not be readable yet

@@ -337,7 +337,7 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 			r.failures++ // leases that end at once with nothing in them, again and again, are a fault
 		}
 		return nil
-	case clean && r.bounded && reached && int64(r.next) > c.tail:
+	case clean && r.bounded && reached && int64(r.next) > c.tail && !r.req.Bounded: // a pinned tail is still to come
 		r.safeAt = r.next
 		r.drained, r.stranded = true, false
 		return nil
@@ -346,9 +346,18 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 	r.failures++
 	if (r.req.Bounded || c.closed) && r.failures >= r.c.cfg.OpenAttempts {
 		return &Error{Reason: Unavailable, Message: "the agent keeps ending the stream before its tail",
-			RetryAfter: r.c.cfg.BackoffCap, Err: err}
+			RetryAfter: r.c.cfg.BackoffCap, Err: unexpected(err)}
 	}
 	return nil
+}
+
+// unexpected is err, but for io.EOF, which says of a read that it is complete: the end of a body or of a connection
+// must not be taken for it.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // unmatched: the stored stream ended before all remembered events were found. Storage may lag, so it is asked again

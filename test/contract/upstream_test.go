@@ -2,11 +2,14 @@ package contract_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,6 +222,38 @@ func TestAgentDown(t *testing.T) {
 			}},
 		},
 	})
+}
+
+// hangsUp is a transport over which the agent, from the n-th request on, takes connections and closes them.
+type hangsUp struct {
+	http.RoundTripper
+	good atomic.Int64
+}
+
+func (h *hangsUp) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.good.Add(-1) < 0 {
+		return nil, io.EOF
+	}
+	return h.RoundTripper.RoundTrip(r)
+}
+
+// The end of a connection is never the end of a stream, whatever was opened before it.
+func TestAgentHangsUp(t *testing.T) {
+	for good := range int64(3) {
+		c := contractCase{
+			name: fmt.Sprintf("after %d requests", good), open: true, lines: numbered(1),
+			config: func(cfg *gateway.Config) {
+				h := &hangsUp{RoundTripper: cfg.Agents[0].Transport}
+				h.good.Store(good)
+				cfg.Agents[0].Transport = h
+			},
+			calls: []call{{status: "UNAVAILABLE AGENT_UNAVAILABLE retry=5s"}},
+		}
+		if good > 0 {
+			c.calls[0].want = join(pages(0, 1), "CAUGHT_UP 0 @1")
+		}
+		runCases(t, []contractCase{c})
+	}
 }
 
 // tokens is a header source with a cache: it hands out the n-th token of a list, the next one when told to refresh.
