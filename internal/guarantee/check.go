@@ -369,7 +369,7 @@ func (w *walk) skipped(r *evev1.SourceRange, at position) {
 	if at != to || to.line <= from.line {
 		w.violate(ErrBookmarkable, "%v to %v was skipped, and the cursor stands at %v", from, to, at)
 	}
-	for line := from.line; line < min(to.line, w.history().Len()); line++ {
+	for line := max(from.line, w.at.line); line < min(to.line, w.history().Len()); line++ {
 		if w.history().Entry(line).Kind != fakeeve.Skipped && (w.session.Trimmed == nil || !w.session.Trimmed(line)) {
 			w.violate(ErrGapless, "line %d is said to be skipped, but it is there", line)
 			break
