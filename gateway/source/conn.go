@@ -78,7 +78,7 @@ func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg
 		c.tail = n
 	}
 	c.split = newSplitter(c, cfg.MaxLineBytes)
-	c.timer = time.AfterFunc(time.Hour, c.expire)
+	c.timer = time.AfterFunc(time.Hour, func() { cancel(errIdle) })
 	c.timer.Stop()
 	return c, nil
 }
@@ -90,25 +90,19 @@ func cut(s string, n int) string {
 	return s
 }
 
-func (c *conn) expire() {
-	if c.deadline.IsZero() {
-		c.cancel(errIdle)
-	} else {
-		c.cancel(errNoAnchor)
-	}
-}
-
 // Read reads the body under the idle deadline, which runs only while reading: a slow consumer is no silence.
 func (c *conn) Read(p []byte) (int, error) {
-	wait := c.idle
+	wait, expired := c.idle, errIdle
 	if !c.deadline.IsZero() {
-		wait = max(1, time.Until(c.deadline))
+		wait, expired = max(1, time.Until(c.deadline)), errNoAnchor
 	}
 	c.timer.Reset(wait)
 	n, err := c.body.Read(p)
 	c.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
-		if cause := context.Cause(c.ctx); cause != nil {
+		if cause := context.Cause(c.ctx); errors.Is(cause, errIdle) {
+			err = expired // the timer's goroutine cannot know what was waited for
+		} else if cause != nil {
 			err = cause
 		}
 	}
