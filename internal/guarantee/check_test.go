@@ -286,8 +286,8 @@ func TestViolations(t *testing.T) {
 			m.GetFact().GetSource().EndOfLine = true
 		})}},
 		{"caught up with what did not come", guarantee.ErrBookmarkable, s, []guarantee.Call{insert(all, 3, caughtUp(lines, 1, 0, 1))}},
-		{"consumed lines are said to be skipped", guarantee.ErrBookmarkable, s, []guarantee.Call{change(all, skip, func(m *evev1.SubscribeResponse) {
-			m.GetCheckpoint().GetSkipped().FromLine = 2
+		{"consumed lines are said to be skipped", guarantee.ErrBookmarkable, s, []guarantee.Call{change(insert(all, skip, heartbeat(lines, 4, 0)), skip+1, func(m *evev1.SubscribeResponse) {
+			m.GetCheckpoint().GetSkipped().FromLine = 3
 		})}},
 		{"a range that is not the cursor's", guarantee.ErrBookmarkable, s, []guarantee.Call{change(all, skip, func(m *evev1.SubscribeResponse) {
 			m.GetCheckpoint().GetSkipped().ToLine = 5
