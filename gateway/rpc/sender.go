@@ -184,14 +184,15 @@ func coordinates(l *source.Line) cursor.Line {
 }
 
 // tooLarge says whether a message is larger than the client can receive. Only a record that could be is measured:
-// no form makes more than eight bytes of one, and what surrounds it fits the allowance.
+// no form makes more than nine bytes of one, raw, as JSON and as text three each where it is no UTF-8, and what
+// surrounds it fits the allowance.
 func (s *sender) tooLarge(m *evev1.SubscribeResponse, l *source.Line, slot int) bool {
 	const allowance = 2 << 10
 	size := int(l.Size)
 	if slot < len(l.Records) {
 		size = len(l.Records[slot].Raw)
 	}
-	return 8*size+allowance > s.p.maxBytes && proto.Size(m) > s.p.maxBytes
+	return 9*size+allowance > s.p.maxBytes && proto.Size(m) > s.p.maxBytes
 }
 
 func (s *sender) checkpoint(c *evev1.Checkpoint) error {

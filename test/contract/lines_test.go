@@ -2,10 +2,12 @@ package contract_test
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
+	"github.com/evegateway/evegateway/internal/fakeeve"
 	"github.com/evegateway/evegateway/internal/rig"
 )
 
@@ -105,4 +107,9 @@ func forged(change func(*evev1.Cursor)) func(*evev1.Cursor) *evev1.SubscribeRequ
 		change(last)
 		return rig.From(last)
 	}
+}
+
+// recordsOf are the records of a stored line, as an independent reader finds them.
+func recordsOf(line string) iter.Seq[fakeeve.Record] {
+	return fakeeve.Records(fakeeve.NewMemLog(line), 27, 0, -1)
 }
