@@ -30,7 +30,8 @@ type conn struct {
 	num     int64 // number of the next counted line
 
 	idle     time.Duration
-	deadline time.Time // when set, silence or not: the line before the position must be here by then
+	deadline time.Time // when set, silence or not: the next line must have begun by then
+	linger   bool      // begun or not, nothing is waited for beyond the deadline
 	timer    *time.Timer
 
 	leased bool // a lease record was seen
@@ -93,7 +94,7 @@ func cut(s string, n int) string {
 // Read reads the body under the idle deadline, which runs only while reading: a slow consumer is no silence.
 func (c *conn) Read(p []byte) (int, error) {
 	wait, expired := c.idle, errIdle
-	if !c.deadline.IsZero() {
+	if !c.deadline.IsZero() && (c.linger || !c.split.inside()) {
 		wait, expired = max(1, time.Until(c.deadline)), errNoAnchor
 	}
 	c.timer.Reset(wait)

@@ -150,7 +150,6 @@ func TestOpenRecovers(t *testing.T) {
 		}
 		bubble(t, setup{lines: pages(3), script: script}, func(w *world) {
 			r := w.open(source.Request{})
-			defer r.Close()
 			w.expect(r, lines(0, 2), "caught up with 2")
 			w.after(30*time.Second, page(3))
 			w.expect(r, "line 3") // the lease ends at 60 s
@@ -431,7 +430,6 @@ func TestStranded(t *testing.T) {
 	}
 	bubble(t, setup{lines: pages(3)}, func(w *world) { // stranded while it is followed, with lines that were not seen
 		r := w.open(source.Request{})
-		defer r.Close()
 		w.expect(r, lines(0, 2), "caught up with 2")
 		time.AfterFunc(50*time.Second, func() {
 			w.sess.Update(stranded)
@@ -455,7 +453,6 @@ func TestChildRoute(t *testing.T) {
 		// The relay does not pass follow on: the tail parameter bounds.
 		w.expectRead(source.Request{Via: via, Bounded: true}, lines(0, 1), "caught up with 1", "ended: bound")
 		r := w.open(source.Request{Via: via})
-		defer r.Close()
 		w.expect(r, lines(0, 1), "caught up with 1")
 		w.after(2*time.Minute, page(2))
 		w.expect(r, "line 2")

@@ -43,6 +43,7 @@ type world struct {
 	sess   *fakeeve.Session
 	client *source.Client
 	tap    *tap
+	opened []*source.Reader
 	seen   int // requests that are none of the test's business
 }
 
@@ -111,6 +112,9 @@ func bubble(t *testing.T, s setup, test func(w *world)) {
 		defer cancel()
 		w.ctx = ctx
 		test(w)
+		for _, r := range w.opened {
+			r.Close()
+		}
 		synctest.Wait()
 		if n := w.eve.OpenBodies(); n != 0 {
 			t.Errorf("%d bodies are open at the server when the read is over", n)
@@ -172,7 +176,7 @@ func join(parts ...any) []string {
 	return out
 }
 
-// open opens a read that must open.
+// open opens a read that must open; it is closed with the test.
 func (w *world) open(req source.Request) *source.Reader {
 	w.t.Helper()
 	req.Session = session
@@ -180,6 +184,7 @@ func (w *world) open(req source.Request) *source.Reader {
 	if err != nil {
 		w.t.Fatalf("opening the read: %v", err)
 	}
+	w.opened = append(w.opened, r)
 	return r
 }
 
@@ -313,7 +318,6 @@ func (w *world) place(n int) source.Place {
 	w.t.Helper()
 	p := source.Place{Line: uint64(n), Version: uint32(w.sess.Spec().Version)}
 	r := w.open(source.Request{Bounded: true})
-	defer r.Close()
 	for r.Version() > 0 && n > 0 {
 		s, err := r.Next()
 		if err != nil {
@@ -422,7 +426,6 @@ func TestPrewarmed(t *testing.T) {
 func TestLines(t *testing.T) {
 	bubble(t, setup{lines: []string{page(0), "not json", `{"progress":{"type":"p"}}`}}, func(w *world) {
 		r := w.open(source.Request{Bounded: true})
-		defer r.Close()
 		if r.Version() != 27 || r.Tail() != 2 {
 			t.Errorf("version %d, tail %d", r.Version(), r.Tail())
 		}
@@ -547,7 +550,6 @@ func TestRelative(t *testing.T) {
 			bubble(t, setup{version: version, lines: stored}, func(w *world) {
 				before := w.place(at)
 				r := w.open(source.Request{Relative: true, Last: last})
-				defer r.Close()
 				s, err := r.Next()
 				if err != nil || words(s) != fmt.Sprintf("positioned at %d", at) || s.Version != uint32(version) {
 					t.Fatalf("last %d: %v, %v", last, words(s), err)

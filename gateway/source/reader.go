@@ -208,8 +208,12 @@ func (r *Reader) consume(l *Line) error {
 // reconcile takes in a line while the connection is compared with the trail.
 func (r *Reader) reconcile(l *Line) error {
 	done, err := r.overlap.take(l)
-	if err != nil || !done {
+	if err != nil {
 		return err
+	}
+	if !done {
+		r.conn.deadline = time.Now().Add(anchorWait) // for the next of them
+		return nil
 	}
 	o := r.overlap
 	r.overlap, r.conn.deadline, r.unmatchedAt = nil, time.Time{}, time.Time{}
@@ -293,7 +297,7 @@ func (r *Reader) arrived() {
 		// Read on to the body's end: coverage reported behind the last line counts, and the connection can be reused.
 		r.lingering = true
 		if r.conn != nil {
-			r.conn.deadline = time.Now().Add(linger)
+			r.conn.deadline, r.conn.linger = time.Now().Add(linger), true
 		}
 	}
 }

@@ -15,6 +15,8 @@ type splitter struct {
 	start int
 	scan  int // buf[start:scan] holds no '\n'
 	err   error
+	// discarding: inside a line that is over the limit.
+	discarding bool
 }
 
 // chunk is one step of a splitter.
@@ -36,15 +38,8 @@ func newSplitter(r io.Reader, limit int) *splitter {
 	return &splitter{r: r, limit: limit}
 }
 
-// buffered says whether a whole line is at hand without a read.
-func (s *splitter) buffered() bool {
-	if i := bytes.IndexByte(s.buf[s.scan:], '\n'); i >= 0 {
-		s.scan += i
-		return true
-	}
-	s.scan = len(s.buf)
-	return false
-}
+// inside says whether a part of a line has been read and its end has not.
+func (s *splitter) inside() bool { return s.discarding || s.start < len(s.buf) }
 
 // next returns the next line. At a clean end of the body it returns what was left, if anything, as unterminated, and
 // io.EOF after that. Any other error ends the body inside whatever was being read.
@@ -82,6 +77,8 @@ func (s *splitter) finish() (chunk, error) {
 // discard reads to the end of a line that is over the limit, keeping nothing but its size.
 func (s *splitter) discard() (chunk, error) {
 	size := int64(len(s.buf) - s.start)
+	s.discarding = true
+	defer func() { s.discarding = false }()
 	for {
 		s.buf, s.start, s.scan = s.buf[:0], 0, 0
 		if s.err != nil {
