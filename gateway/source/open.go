@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -61,6 +62,10 @@ func (r *Reader) openTail(first bool) error {
 			r.tailFirst = false
 			return r.adopt(c, true)
 		}
+		if !first && r.trail.last == "" && saysClosed(c) {
+			r.end(StreamClosed) // the server itself named this position, and now says that nothing follows
+			return nil
+		}
 		c.close()
 		if since.IsZero() {
 			since = time.Now()
@@ -71,6 +76,16 @@ func (r *Reader) openTail(first bool) error {
 		}
 		if err := sleep(r.ctx, min(left, r.c.cfg.BackoffBase)); err != nil {
 			return err
+		}
+	}
+}
+
+// saysClosed reads a body that has nothing for the reader to its end and says whether the stored stream is closed. A
+// bounded body need not tell, and most servers' do not.
+func saysClosed(c *conn) bool {
+	for {
+		if _, err := c.next(); err != nil {
+			return errors.Is(err, io.EOF) && c.closed
 		}
 	}
 }
