@@ -100,9 +100,12 @@ func (s *StreamServer) Subscribe(req *evev1.SubscribeRequest, stream grpc.Server
 		out := newSender(p, stream)
 		return toError(out.step(&source.Step{Kind: source.StepEnded, End: source.SessionEnded}))
 	}
+	began := time.Now()
 	reader, err := open(ctx, s.cfg.Agents.Log(p.agent), p)
 	if err != nil {
-		return toError(err)
+		err = toError(err)
+		s.logClosed(p, began, newSender(p, stream), err)
+		return err
 	}
 	if err := s.header(stream, p, reader.Version()); err != nil {
 		reader.Close()
@@ -232,6 +235,7 @@ func (s *StreamServer) logClosed(p *plan, began time.Time, out *sender, err erro
 	switch {
 	case errors.As(err, &e):
 		reason = e.ReasonName()
+		attrs = append(attrs, slog.String("error", e.Message))
 		if e.Code == codes.Internal {
 			level = slog.LevelError
 		}

@@ -42,7 +42,7 @@ type Options struct {
 	Config func(*gateway.Config)
 	Source func(*source.Config)
 	Eve    []fakeeve.Option
-	// Log gets the gateway's log as JSON. Nil: the test's output gets warnings and errors.
+	// Log gets the whole of the gateway's log as JSON. Nil: the test's output gets warnings and errors.
 	Log io.Writer
 }
 
@@ -62,7 +62,7 @@ func (r *Rig) Start(o Options) {
 	cfg := gateway.Config{Agents: []gateway.Agent{{Name: Agent, URL: r.eve.URL, Transport: transport, Tune: o.Source}}}
 	cfg.Logger = slog.New(slog.NewTextHandler(r.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if o.Log != nil {
-		cfg.Logger = slog.New(slog.NewJSONHandler(o.Log, nil))
+		cfg.Logger = slog.New(slog.NewJSONHandler(o.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	if o.Config != nil {
 		o.Config(&cfg)

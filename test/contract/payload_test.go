@@ -190,7 +190,9 @@ func TestOmittedKinds(t *testing.T) {
 // become three each, three times over.
 func TestDefaultLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		damaged := func(n int) string { return strings.Replace(large(10), strings.Repeat("x", 10), strings.Repeat("\xff", n), 1) }
+		damaged := func(n int) string {
+			return strings.Replace(large(10), strings.Repeat("x", 10), strings.Repeat("\xff", n), 1)
+		}
 		lines := []string{large(5 << 20), large(2500 << 10), damaged(750 << 10), damaged(490 << 10), large(1 << 20), commit(9, "session.ended")}
 		c := contractCase{lines: lines}
 		r := rig.New(t, c.options())
