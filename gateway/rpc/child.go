@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/evegateway/evegateway/cursor"
 	"github.com/evegateway/evegateway/gateway/source"
-	"github.com/evegateway/evegateway/gateway/translate"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 )
 
@@ -28,7 +23,7 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 		return nil, err
 	}
 	defer parent.Close()
-	search := childSearch{child: child, session: session, calls: map[string]map[string]bool{}}
+	search := childSearch{child: child, session: session, calls: map[text]map[text]bool{}}
 	for {
 		step, err := parent.Next()
 		if errors.Is(err, io.EOF) {
@@ -40,8 +35,8 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 		if step.Kind != source.StepLine {
 			continue
 		}
-		if opened := search.line(step.Line); opened != nil {
-			via, ok := source.ChildVia(opened.GetStreamPath(), child.ParentSessionID, session)
+		if path, opened := search.line(step.Line); opened {
+			via, ok := source.ChildVia(path, child.ParentSessionID, session)
 			if !ok {
 				return nil, noSession("the parent names a stream that is not the child's")
 			}
@@ -50,80 +45,79 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 	}
 }
 
+// noSession is the answer to a session that Eve does not know, to the letter: who may not have a child does not learn
+// whether it exists.
 func noSession(cause string) *Error {
 	return &Error{Code: codes.NotFound, Reason: evev1.ErrorReason_ERROR_REASON_SESSION_NOT_FOUND,
-		Message: "no such session", Err: errors.New(cause)}
+		Message: "no such session", Metadata: map[string]string{"status": "404"}, Err: errors.New(cause)}
 }
 
 // childSearch looks for the opening of one child.
 type childSearch struct {
 	child   cursor.Child
 	session string
-	calls   map[string]map[string]bool // task to the calls it serves
+	calls   map[text]map[text]bool // task to the calls it serves
 }
 
-// line returns the opening of the child if the line has it.
-func (s *childSearch) line(l *source.Line) *evev1.ChildOpened {
-	for slot := range l.Records {
-		r := &l.Records[slot]
-		switch r.Type {
-		case "task.started", "call.started", "child.opened":
-			if l.Kind != source.Commit {
-				continue
-			}
-			var m evev1.SubscribeResponse
-			translate.Item(&m, l, slot, false, time.Time{}, translate.Form{Typed: true})
-			if o := s.fact(m.GetFact()); o != nil {
-				return o
+// childData are the members of payloads that matter here: those of child.opened, of what says which calls a task
+// serves, and of agent.started of the versions up to 26.
+type childData struct {
+	SessionID  text               `json:"sessionId"`
+	CallID     text               `json:"callId"`
+	TaskID     text               `json:"taskId"`
+	Owner      object[childOwner] `json:"owner"`
+	StartedBy  object[childOwner] `json:"startedBy"`
+	Stream     text               `json:"stream"`
+	StreamPath text               `json:"streamPath"`
+}
+
+type childOwner struct {
+	CallID text `json:"callId"`
+	TaskID text `json:"taskId"`
+}
+
+// line returns the path to the child if the line opens it.
+func (s *childSearch) line(l *source.Line) (path string, opened bool) {
+	if l.Kind == source.Progress { // a preview opens nothing
+		return "", false
+	}
+	for i := range l.Records {
+		switch r := &l.Records[i]; r.Type {
+		case "task.started":
+			d := readPayload[childData](r.Data)
+			s.serves(d.TaskID, d.StartedBy.members.CallID)
+		case "call.started":
+			d := readPayload[childData](r.Data)
+			s.serves(d.TaskID, d.CallID)
+		case "child.opened":
+			d := readPayload[childData](r.Data)
+			if owner := d.Owner.members; s.is(d.SessionID, owner.CallID) || s.is(d.SessionID, s.servedBy(owner.TaskID)) {
+				return string(d.Stream), true
 			}
 		case "agent.started":
-			if o := s.event(r.Data); o != nil {
-				return o
+			if d := readPayload[childData](r.Data); s.is(d.SessionID, d.CallID) {
+				return string(d.StreamPath), true
 			}
 		}
 	}
-	return nil
+	return "", false
 }
 
-func (s *childSearch) fact(f *evev1.Fact) *evev1.ChildOpened {
-	switch d := f.GetData().(type) {
-	case *evev1.Fact_TaskStarted:
-		s.serves(d.TaskStarted.GetTaskId(), d.TaskStarted.GetStartedByCallId())
-	case *evev1.Fact_CallStarted:
-		s.serves(d.CallStarted.GetTaskId(), d.CallStarted.GetCallId())
-	case *evev1.Fact_ChildOpened:
-		o := d.ChildOpened
-		owner := o.GetOwner()
-		if o.GetSessionId() == s.session && (owner.GetCallId() == s.child.CallID || s.calls[owner.GetTaskId()][s.child.CallID]) {
-			return o
-		}
-	}
-	return nil
+func (s *childSearch) is(session, call text) bool {
+	return string(session) == s.session && string(call) == s.child.CallID
 }
 
-func (s *childSearch) serves(task, call string) {
-	if task == "" {
-		return
-	}
+func (s *childSearch) serves(task, call text) {
 	if s.calls[task] == nil {
-		s.calls[task] = map[string]bool{}
+		s.calls[task] = map[text]bool{}
 	}
 	s.calls[task][call] = true
 }
 
-// event reads agent.started of the versions up to 26.
-func (s *childSearch) event(data []byte) *evev1.ChildOpened {
-	var d struct {
-		CallID     string `json:"callId"`
-		SessionID  string `json:"sessionId"`
-		StreamPath string `json:"streamPath"`
+// servedBy is the call that is searched for if the task serves it.
+func (s *childSearch) servedBy(task text) text {
+	if call := text(s.child.CallID); task != "" && s.calls[task][call] {
+		return call
 	}
-	// A record of another shape opens nothing.
-	if json.Unmarshal(data, &d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-		return nil
-	}
-	if d.CallID != s.child.CallID || d.SessionID != s.session {
-		return nil
-	}
-	return &evev1.ChildOpened{SessionId: d.SessionID, StreamPath: d.StreamPath}
+	return ""
 }

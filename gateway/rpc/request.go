@@ -158,19 +158,22 @@ func (p *plan) start(req *evev1.SubscribeRequest, resolve func(string) (string, 
 	return nil
 }
 
-// child takes the child from the request, where it must agree with the cursor's.
+// child takes the child from the request, where it must agree with the cursor's, or from the cursor.
 func (p *plan) child(req *evev1.SubscribeRequest) error {
-	if req.GetChild() == nil {
+	child, field, refuse := p.cursor.Child, "cursor.child", invalidCursor
+	if req.GetChild() != nil {
+		child = cursor.Child{ParentSessionID: req.GetChild().GetParentSessionId(), CallID: req.GetChild().GetCallId()}
+		field, refuse = "child", invalid
+	} else if child.IsZero() {
 		return nil
 	}
-	child := cursor.Child{ParentSessionID: req.GetChild().GetParentSessionId(), CallID: req.GetChild().GetCallId()}
 	if !source.ValidID(child.ParentSessionID) {
-		return invalid("child.parent_session_id", "is no session id")
+		return refuse(field+".parent_session_id", "is no session id")
 	}
 	if !source.ValidID(child.CallID) {
-		return invalid("child.call_id", "is no call id")
+		return refuse(field+".call_id", "is no call id")
 	}
-	if req.GetCursor() != nil && p.cursor.Child != child && (!p.cursor.Child.IsZero() || p.cursor.StreamIndex > 0) {
+	if _, begun := p.cursor.LastLine(); p.cursor.Child != child && (begun || !p.cursor.Child.IsZero()) {
 		return invalidCursor("cursor.child", "is another one than the request's child")
 	}
 	p.cursor.Child = child

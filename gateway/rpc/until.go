@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/evegateway/evegateway/gateway/source"
-	"github.com/evegateway/evegateway/gateway/translate"
-	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 )
 
 // boundary finds the line that ends a read: until.delivery_id with a delivery, until.turn_end without one. The rules
@@ -26,44 +23,48 @@ func (b *boundary) reached(l *source.Line) bool {
 	case source.Commit:
 		ends := false
 		for slot := range l.Records {
-			ends = b.fact(l, slot) || ends // a line is never left in the middle
+			ends = b.fact(&l.Records[slot]) || ends // a line is never left in the middle
 		}
 		return ends
 	case source.Event:
-		return b.event(&l.Records[0])
+		return b.event(&l.Records[0], l.Version)
 	case source.Progress, source.Unreadable:
 	}
 	return false
 }
 
-func (b *boundary) fact(l *source.Line, slot int) bool {
-	switch l.Records[slot].Type {
-	case "delivery.admitted", "delivery.consumed", "delivery.settled", "turn.settled", "turn.paused":
-	default:
-		return false
-	}
-	var m evev1.SubscribeResponse
-	translate.Item(&m, l, slot, false, time.Time{}, translate.Form{Typed: true})
-	switch d := m.GetFact().GetData().(type) {
-	case *evev1.Fact_DeliveryAdmitted:
-		b.seen = b.seen || d.DeliveryAdmitted.GetDeliveryId() == b.delivery
-	case *evev1.Fact_DeliveryConsumed:
-		b.seen = b.seen || d.DeliveryConsumed.GetDeliveryId() == b.delivery
-	case *evev1.Fact_DeliverySettled:
-		return b.delivery != "" && d.DeliverySettled.GetDeliveryId() == b.delivery
-	case *evev1.Fact_TurnSettled:
+// boundaryData are the members of fact payloads that matter here.
+type boundaryData struct {
+	DeliveryID text `json:"deliveryId"`
+	Awaiting   objects[struct {
+		InteractionID text `json:"interactionId"`
+	}] `json:"awaiting"`
+}
+
+func (b *boundary) fact(r *source.Record) bool {
+	switch r.Type {
+	case "delivery.admitted", "delivery.consumed":
+		b.seen = b.seen || b.own(r)
+	case "delivery.settled":
+		return b.own(r)
+	case "turn.settled":
 		return b.delivery == ""
-	case *evev1.Fact_TurnPaused:
+	case "turn.paused":
 		if b.delivery != "" {
 			return false
 		}
-		for _, a := range d.TurnPaused.GetAwaiting() {
-			if a.GetInteractionId() != "" {
+		for _, a := range readPayload[boundaryData](r.Data).Awaiting {
+			if a.members.InteractionID != "" {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// own says whether a fact is about the delivery that is waited for.
+func (b *boundary) own(r *source.Record) bool {
+	return b.delivery != "" && string(readPayload[boundaryData](r.Data).DeliveryID) == b.delivery
 }
 
 // untilReader ends a read behind the line at which its boundary is reached.
@@ -74,6 +75,7 @@ type untilReader struct {
 	req      source.Request
 	boundary *boundary
 	start    source.Place
+	terminal bool // the last line was the session's end
 	reached  bool
 	ended    bool
 }
@@ -99,11 +101,15 @@ func (r *untilReader) Next() (source.Step, error) {
 	switch step.Kind {
 	case source.StepLine:
 		// A terminal line ends the read by itself, and says more about why.
-		r.reached = r.boundary.reached(step.Line) && !step.Line.Terminal
+		r.terminal = step.Line.Terminal
+		r.reached = r.boundary.reached(step.Line) && !r.terminal
 	case source.StepPositioned:
 		r.start = source.Place{Line: step.Next}
 	case source.StepCaughtUp:
-		if r.reached, err = r.settledBefore(); err != nil {
+		if r.terminal {
+			break
+		}
+		if r.reached, err = r.settledBefore(step.Next); err != nil {
 			return source.Step{}, err
 		}
 	case source.StepSkipped, source.StepVersionChanged, source.StepEnded:
@@ -111,9 +117,10 @@ func (r *untilReader) Next() (source.Step, error) {
 	return step, nil
 }
 
-// settledBefore looks for the settlement of a delivery that was not met since the read began: in the history before
-// its start.
-func (r *untilReader) settledBefore() (bool, error) {
+// settledBefore looks for the settlement of a delivery that was not met since the read began: in the history up to
+// next, where the read stands. What was read since the start is looked at again, because up to version 26 it means more
+// to who knows what was before.
+func (r *untilReader) settledBefore(next uint64) (bool, error) {
 	if r.boundary.delivery == "" || r.boundary.seen || r.start.Line == 0 && !r.start.Begun {
 		return false, nil
 	}
@@ -125,24 +132,17 @@ func (r *untilReader) settledBefore() (bool, error) {
 		return false, err
 	}
 	defer history.Close()
-	before := &boundary{delivery: r.boundary.delivery}
+	whole := &boundary{delivery: r.boundary.delivery}
 	for {
 		step, err := history.Next()
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return false, err
 		}
-		if step.Kind != source.StepLine {
-			continue
-		}
-		if step.Line.Number > r.start.Line || step.Line.Number == r.start.Line && !r.start.Begun {
-			// Met before the start, but not settled: what follows the start decides, by what was learned here.
-			r.boundary.seen, r.boundary.legacy = before.seen, before.legacy
+		switch {
+		case err != nil, step.Kind == source.StepLine && step.Line.Number >= next:
+			r.boundary = whole // what follows decides, by what was learned here
 			return false, nil
-		}
-		if before.reached(step.Line) {
+		case step.Kind == source.StepLine && whole.reached(step.Line):
 			return true, nil
 		}
 	}

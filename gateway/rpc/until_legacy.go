@@ -1,25 +1,27 @@
 package rpc
 
 import (
+	"maps"
 	"slices"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/evegateway/evegateway/gateway/source"
 )
 
-// legacyBoundary is what must be remembered to find where a turn rests up to version 26 (contract 5.6). It does not
-// rely on the order in which a turn's waiting and its requests are told (contract O11).
+// legacyBoundary is what must be remembered to find where a turn rests up to version 26 (contract 5.6): at an event
+// that says so, and nowhere else. A question tells that the turn waits for tasks, then the request, then that it waits
+// for input (contract O11): a read that ended at the request would leave the last for the next one, which would take it
+// for its own end.
 type legacyBoundary struct {
-	requests map[string]bool // open requests to people
-	signIns  map[string]bool // sign-ins that a callback will complete
-	waiting  bool            // the turn rests, as far as was told
+	requests map[text]bool   // open requests to people
+	signIns  map[signIn]bool // sign-ins that a callback will complete
 }
 
+// signIn is one attempt to sign in; the attempt has no id everywhere.
+type signIn struct{ name, attempt text }
+
 // event looks at one event and says whether the read ends behind it.
-func (b *boundary) event(r *source.Record) bool {
-	rests := b.legacy.rests(r)
+func (b *boundary) event(r *source.Record, version uint32) bool {
+	rests := b.legacy.rests(r, version)
 	if b.delivery == "" {
 		return rests
 	}
@@ -36,27 +38,20 @@ func (b *boundary) event(r *source.Record) bool {
 
 // legacyData are the members of event payloads that matter here.
 type legacyData struct {
-	On       string `json:"on"`
-	Requests []struct {
-		RequestID string `json:"requestId"`
-	} `json:"requests"`
-	Resolutions []struct {
-		RequestID string `json:"requestId"`
-	} `json:"resolutions"`
-	RequestID  string `json:"requestId"`
-	AttemptID  string `json:"attemptId"`
-	Name       string `json:"name"`
-	WebhookURL string `json:"webhookUrl"`
+	On         text                   `json:"on"`
+	Requests   objects[legacyRequest] `json:"requests"`
+	Resolved   objects[legacyRequest] `json:"resolutions"`
+	RequestID  text                   `json:"requestId"`
+	AttemptID  text                   `json:"attemptId"`
+	Name       text                   `json:"name"`
+	WebhookURL text                   `json:"webhookUrl"`
 }
 
-func decodeLegacy(data []byte) legacyData {
-	var d legacyData
-	// Members of unexpected types are as good as missing: nothing is derived from them.
-	_ = json.Unmarshal(data, &d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	return d
+type legacyRequest struct {
+	ID text `json:"requestId"`
 }
 
-func (l *legacyBoundary) rests(r *source.Record) bool {
+func (l *legacyBoundary) rests(r *source.Record, version uint32) bool {
 	switch r.Type {
 	case "session.completed", "session.failed":
 		return true
@@ -64,40 +59,41 @@ func (l *legacyBoundary) rests(r *source.Record) bool {
 		// Up to 25 an interim one is told while a sign-in is pending.
 		return len(l.signIns) == 0
 	case "turn.waiting":
-		l.waiting = true
-		return len(l.requests) > 0 || decodeLegacy(r.Data).On == "input" && len(l.signIns) == 0
+		return len(l.requests) > 0 || readPayload[legacyData](r.Data).On == "input" && len(l.signIns) == 0
 	case "input.requested":
-		for _, q := range decodeLegacy(r.Data).Requests {
-			set(&l.requests, q.RequestID)
+		for _, q := range readPayload[legacyData](r.Data).Requests {
+			set(&l.requests, q.members.ID)
 		}
-		return l.waiting && len(l.requests) > 0
 	case "input.resolved":
-		for _, q := range decodeLegacy(r.Data).Resolutions {
-			delete(l.requests, q.RequestID)
+		for _, q := range readPayload[legacyData](r.Data).Resolved {
+			delete(l.requests, q.members.ID)
 		}
-		l.waiting = false
 	case "approval.settled":
-		delete(l.requests, decodeLegacy(r.Data).RequestID)
+		delete(l.requests, readPayload[legacyData](r.Data).RequestID)
 	case "authorization.required":
-		if d := decodeLegacy(r.Data); d.WebhookURL != "" {
-			set(&l.signIns, d.AttemptID+"/"+d.Name)
+		if d := readPayload[legacyData](r.Data); d.WebhookURL != "" {
+			set(&l.signIns, signIn{d.Name, d.AttemptID})
 		}
 	case "authorization.completed":
-		d := decodeLegacy(r.Data)
-		delete(l.signIns, d.AttemptID+"/"+d.Name)
-		l.waiting = false
-	case "turn.started", "step.started":
-		l.waiting = false
-	case "turn.completed", "turn.failed", "turn.cancelled":
-		// What a turn asked for ends with it.
-		l.waiting, l.requests, l.signIns = false, nil, nil
+		d := readPayload[legacyData](r.Data)
+		maps.DeleteFunc(l.signIns, func(s signIn, _ bool) bool {
+			return s.name == d.Name && (s.attempt == d.AttemptID || s.attempt == "" || d.AttemptID == "")
+		})
+	case "turn.completed":
+		// What a turn asked for ends with it, but up to 25 a sign-in ends its turn and goes on.
+		l.requests = nil
+		if version >= 26 {
+			l.signIns = nil
+		}
+	case "turn.started", "turn.failed", "turn.cancelled":
+		l.requests, l.signIns = nil, nil
 	}
 	return false
 }
 
-func set(m *map[string]bool, key string) {
+func set[K comparable](m *map[K]bool, key K) {
 	if *m == nil {
-		*m = map[string]bool{}
+		*m = map[K]bool{}
 	}
 	(*m)[key] = true
 }
