@@ -15,8 +15,8 @@ AGAINST ?= HEAD~1
 # The race detector needs cgo, and with it a C compiler; without one the tests run without it, and say so.
 RACE = $(shell command -v "$$(go env CC)" >/dev/null && echo -race)
 
-# Every Go file git knows or would add: neither downloads nor ignored build output.
-GO_FILES = git ls-files -co --exclude-standard '*.go'
+# Every Go file that git knows or would add and that is there: neither downloads nor ignored build output.
+GO_FILES = git ls-files -co --exclude-standard '*.go' | while read -r f; do if [ -f "$$f" ]; then echo "$$f"; fi; done
 
 .PHONY: help
 help: ## List the targets
