@@ -20,6 +20,8 @@ type sender struct {
 	p      *plan
 	stream grpc.ServerStreamingServer[evev1.SubscribeResponse]
 	cursor cursor.Cursor
+	// starting: a relative start is not resolved yet, so that there is no cursor to send.
+	starting bool
 
 	// For the log: read by another goroutine when this one is stuck.
 	messages atomic.Int64
@@ -27,7 +29,7 @@ type sender struct {
 }
 
 func newSender(p *plan, stream grpc.ServerStreamingServer[evev1.SubscribeResponse]) *sender {
-	return &sender{p: p, stream: stream, cursor: p.cursor}
+	return &sender{p: p, stream: stream, cursor: p.cursor, starting: p.relative}
 }
 
 // errStopped: told to stop, and the client was told.
@@ -68,6 +70,10 @@ func (s *sender) run(h *handoff, stop <-chan struct{}) error {
 		}
 		select {
 		case <-beat.C:
+			if s.starting {
+				beat.Reset(s.p.beat)
+				continue
+			}
 			err = s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_HEARTBEAT})
 		case <-stop:
 			return s.goodbye()
@@ -80,6 +86,9 @@ func (s *sender) run(h *handoff, stop <-chan struct{}) error {
 }
 
 func (s *sender) goodbye() error {
+	if s.starting {
+		return errStopped
+	}
 	if err := s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_DRAINING}); err != nil {
 		return err
 	}
@@ -93,6 +102,7 @@ func (s *sender) step(st *source.Step) error {
 		return s.sendLine(st.Line)
 	case source.StepPositioned:
 		b := st.Before
+		s.starting = false
 		s.cursor = s.cursor.PositionedAt(st.Next, st.Version, b.Identity, b.At, b.Terminal)
 		return s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_POSITIONED})
 	case source.StepSkipped:

@@ -122,16 +122,14 @@ func (r *Reader) adopt(c *conn, bounded bool) error {
 	return nil
 }
 
-// startIndex is where the next connection starts: every one at a line > 0 re-reads the line before it, up to version
-// 26 an overlap.
+// startIndex is where the next connection starts: every one at a line > 0 re-reads the line before it, and as many more
+// as are remembered from versions up to 26, whatever version is expected to answer.
 func (r *Reader) startIndex() int64 {
 	switch {
 	case !r.positioned && r.conn == nil && r.version == 0:
 		return -int64(r.req.Last) - 1
-	case r.next > 0 && r.version > 0 && r.version < 27:
-		return int64(r.next) - int64(overlapSize(&r.trail, r.next))
 	case r.next > 0:
-		return int64(r.next) - 1
+		return int64(r.next) - int64(overlapSize(&r.trail, r.next))
 	}
 	return 0
 }
