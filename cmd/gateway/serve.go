@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"google.golang.org/grpc"
 
-	"github.com/evegateway/evegateway/auth"
+	"github.com/evegateway/evegateway/auth/egress"
 	"github.com/evegateway/evegateway/gateway"
 )
 
@@ -70,7 +70,7 @@ func (c *serveCommand) server(log *slog.Logger) (*gateway.Server, error) {
 	}
 	agent := gateway.Agent{Name: c.AgentName, URL: c.EveURL}
 	if c.EveBearerFile != "" {
-		bearer, err := auth.NewBearerFile(c.EveBearerFile)
+		bearer, err := egress.New(egress.Config{Bearer: egress.File(c.EveBearerFile)})
 		if err != nil {
 			return nil, fmt.Errorf("--eve-bearer-file: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/evegateway/evegateway/auth"
+	"github.com/evegateway/evegateway/auth/egress"
 	"github.com/evegateway/evegateway/gateway"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 	"github.com/evegateway/evegateway/internal/fakeeve"
@@ -94,7 +94,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 			if err := os.WriteFile(file, []byte(secret("token")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			bearer, err := auth.NewBearerFile(file)
+			bearer, err := egress.New(egress.Config{Bearer: egress.File(file)})
 			if err != nil {
 				t.Fatal(err)
 			}
