@@ -88,7 +88,7 @@ func TestOpenFails(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, setup{lines: pages(3), script: each(test.fault)}, func(w *world) {
 				_, err := w.read(source.Request{})
-				e := w.failed(err, test.want)
+				e := w.failure(err, test.want)
 				w.expectGaps(test.waits...)
 				if len(w.eve.Requests()) != len(test.waits)+1 {
 					t.Errorf("%d requests: a redirect was followed", len(w.eve.Requests()))
@@ -178,7 +178,7 @@ func TestDialFails(t *testing.T) {
 		}
 		began := time.Now()
 		_, err = c.Read(w.ctx, source.Request{Session: session})
-		e := w.failed(err, source.Unavailable)
+		e := w.failure(err, source.Unavailable)
 		if took, want := time.Since(began), 18_875*time.Millisecond; took != want || e.RetryAfter != 5*time.Second {
 			t.Errorf("took %v, want %v; retry after %v", took, want, e.RetryAfter)
 		}
@@ -283,7 +283,7 @@ func TestCredentials(t *testing.T) {
 				if test.want == 0 && err != nil {
 					t.Errorf("%v", err)
 				} else if test.want != 0 {
-					if e := w.failed(err, test.want); e.RetryAfter != 0 {
+					if e := w.failure(err, test.want); e.RetryAfter != 0 {
 						t.Errorf("retry after %v", e.RetryAfter)
 					}
 				}
@@ -364,7 +364,7 @@ func TestRetryAfter(t *testing.T) {
 				w.eve.Script(session, fakeeve.Faults(status(429, "Retry-After", test.header())))
 				got, err := w.read(source.Request{Bounded: true})
 				if test.waits == 0 {
-					if e := w.failed(err, source.Overloaded); e.RetryAfter != test.told || time.Since(w.began) != 0 {
+					if e := w.failure(err, source.Overloaded); e.RetryAfter != test.told || time.Since(w.began) != 0 {
 						t.Errorf("told after %v to wait %v, want %v", time.Since(w.began), e.RetryAfter, test.told)
 					}
 					return
@@ -403,7 +403,7 @@ func TestStranded(t *testing.T) {
 	})
 	told := func(w *world, err error) {
 		t.Helper()
-		if e := w.failed(err, source.Stranded); e.Meta["eve_version"] != "0.79.1" || e.RetryAfter != 0 {
+		if e := w.failure(err, source.Stranded); e.Meta["eve_version"] != "0.79.1" || e.RetryAfter != 0 {
 			t.Errorf("%v, retry after %v", e.Meta, e.RetryAfter)
 		}
 	}

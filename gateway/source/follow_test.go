@@ -301,7 +301,15 @@ func (w *world) expectGaps(want ...int) {
 }
 
 // failed checks the reason of an error.
-func (w *world) failed(err error, want source.Reason) *source.Error {
+func (w *world) failed(err error, want source.Reason) {
+	w.t.Helper()
+	if e := w.failure(err, want); e.Message == "" {
+		w.t.Errorf("%#v says nothing", e)
+	}
+}
+
+// failure is failed, and gives the error.
+func (w *world) failure(err error, want source.Reason) *source.Error {
 	w.t.Helper()
 	var e *source.Error
 	if !errors.As(err, &e) {
@@ -394,7 +402,11 @@ func TestFollow(t *testing.T) {
 				}
 				w.after(10*time.Minute, stored[9], last)
 				w.expectRead(source.Request{}, lines(0, 2), "caught up with 2", lines(3, 10), "ended: session")
-				if took := time.Since(w.began); took != 10*time.Minute {
+				wait := time.Duration(0)
+				if version < 27 { // it may have overtaken other events (contract O4)
+					wait = 250 * time.Millisecond
+				}
+				if took := time.Since(w.began); took < 10*time.Minute || took > 10*time.Minute+wait {
 					t.Errorf("took %v: the end must be told at once", took)
 				}
 				for i, r := range w.eve.StreamRequests(session) {
