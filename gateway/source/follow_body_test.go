@@ -27,6 +27,22 @@ func nth(n int, f fakeeve.Fault) fakeeve.Script {
 	}
 }
 
+// cuts are ways to end every body before its first line.
+func cuts() map[string]fakeeve.Fault {
+	return map[string]fakeeve.Fault{
+		"clean":                  {CutAt: fakeeve.AtByte(0), Cut: fakeeve.Clean},
+		"clean, behind a beat":   {CutAt: fakeeve.AtByte(21), Cut: fakeeve.Clean},
+		"clean, inside a line":   {CutAt: fakeeve.AtByte(50), Cut: fakeeve.Clean},
+		"abort":                  {CutAt: fakeeve.AtByte(0), Cut: fakeeve.Abort},
+		"abort, inside a line":   {CutAt: fakeeve.AtByte(50), Cut: fakeeve.Abort},
+		"reset":                  {CutAt: fakeeve.AtByte(0), Cut: fakeeve.Reset},
+		"reset, inside a line":   {CutAt: fakeeve.AtByte(50), Cut: fakeeve.Reset},
+		"silence inside a line":  {StallAt: fakeeve.AtByte(50), Stall: fakeeve.Forever},
+		"no answer":              {Status: 500, CutAt: fakeeve.AtByte(0), Cut: fakeeve.Abort},
+		"an answer with no body": {Status: 200},
+	}
+}
+
 // TestIdle: silence counts as a cut, after 30 s at 27 and 15 s before; a heartbeat is no silence, nor is a consumer
 // that takes its time.
 func TestIdle(t *testing.T) {
