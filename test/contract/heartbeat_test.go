@@ -2,11 +2,11 @@ package contract_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/evegateway/evegateway/gateway"
@@ -116,16 +116,17 @@ func TestCaughtUp(t *testing.T) {
 	})
 }
 
-// Headers go out when the open has succeeded, before there is any record.
+// Headers go out when the open has succeeded, before there is anything to send.
 func TestHeaders(t *testing.T) {
 	for _, version := range []int{21, 26, 27} {
 		synctest.Test(t, func(t *testing.T) {
-			c := contractCase{version: version, open: true}
+			c := contractCase{version: version, open: true, lines: numbered(1)}
 			r := rig.New(t, c.options())
 			defer r.Close()
 			r.Eve.AddSession(session, c.spec())
+			r.Eve.Script(session, always(fakeeve.Fault{StallAt: fakeeve.AtByte(0), Stall: fakeeve.Forever}))
 			began := time.Now()
-			stream, err := r.Client.Subscribe(t.Context(), rig.FromStart(session), grpc.WaitForReady(true))
+			stream, err := r.Client.Subscribe(t.Context(), rig.FromStart(session))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +137,7 @@ func TestHeaders(t *testing.T) {
 			if took := time.Since(began); took > 0 {
 				t.Errorf("headers came after %v", took)
 			}
-			want := map[string]string{"eve-session-id": session, "eve-stream-version": map[int]string{21: "21", 26: "26", 27: "27"}[version]}
+			want := map[string]string{"eve-session-id": session, "eve-stream-version": strconv.Itoa(version)}
 			for name, text := range want {
 				if got := header.Get(name); !slices.Equal(got, []string{text}) {
 					t.Errorf("header %s is %q, want %q", name, got, text)
