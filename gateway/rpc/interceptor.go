@@ -21,8 +21,7 @@ func ServerOptions(log *slog.Logger) []grpc.ServerOption {
 
 func streamTrailers(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	err := handler(srv, stream)
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		stream.SetTrailer(e.trailer())
 		return e.GRPCStatus().Err() // the cause stays here
 	}
@@ -31,8 +30,7 @@ func streamTrailers(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
 
 func unaryTrailers(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	resp, err := handler(ctx, req)
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		_ = grpc.SetTrailer(ctx, e.trailer()) // fails only outside of an rpc
 		return nil, e.GRPCStatus().Err()
 	}

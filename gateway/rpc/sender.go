@@ -118,7 +118,7 @@ func (s *sender) step(st *source.Step) error {
 	case source.StepCaughtUp:
 		c := &evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_CAUGHT_UP}
 		if st.Tail >= 0 {
-			c.CaughtUpLine = proto.Uint64(uint64(st.Tail))
+			c.CaughtUpLine = new(uint64(st.Tail))
 		}
 		return s.checkpoint(c)
 	case source.StepVersionChanged:
@@ -168,7 +168,7 @@ func (s *sender) sendLine(l *source.Line) error {
 		}
 		latest := s.cursor.LastCommitTime
 		if slot < last {
-			s.cursor = s.cursor.After(at, uint32(slot))
+			s.cursor = s.cursor.After(at, uint32(slot)) //nolint:gosec // below at.Slots
 		} else {
 			s.cursor = s.cursor.AfterLine(at) // what the filter leaves out behind it is consumed too
 		}
@@ -188,7 +188,8 @@ func (s *sender) sendLine(l *source.Line) error {
 func coordinates(l *source.Line) cursor.Line {
 	at := cursor.Line{Number: l.Place, Version: l.Version, Slots: 1, Anchor: l.Anchor, Terminal: l.Terminal}
 	if l.Kind == source.Commit {
-		at.Slots, at.At, at.Version = uint32(len(l.Records)), l.At, cursor.MaxVersion
+		at.At, at.Version = l.At, cursor.MaxVersion
+		at.Slots = uint32(len(l.Records)) //nolint:gosec // a line of 4 Gi records is over any limit
 	}
 	return at
 }

@@ -162,7 +162,7 @@ func (s *StreamServer) run(ctx context.Context, cancel context.CancelFunc, p *pl
 		err = s.finishDraining(sent)
 	case <-ctx.Done(): // the caller has left: Send fails at once
 		err = ctx.Err()
-		<-sent
+		<-sent //nolint:errcheck // of a stream that nobody reads
 	}
 	cancel()
 	<-readDone

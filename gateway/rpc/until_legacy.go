@@ -62,7 +62,7 @@ func (l *legacyBoundary) rests(r *source.Record, version uint32) bool {
 		return len(l.requests) > 0 || readPayload[legacyData](r.Data).On == "input" && len(l.signIns) == 0
 	case "input.requested":
 		for _, q := range readPayload[legacyData](r.Data).Requests {
-			set(&l.requests, q.members.ID)
+			l.requests = with(l.requests, q.members.ID)
 		}
 	case "input.resolved":
 		for _, q := range readPayload[legacyData](r.Data).Resolved {
@@ -72,7 +72,7 @@ func (l *legacyBoundary) rests(r *source.Record, version uint32) bool {
 		delete(l.requests, readPayload[legacyData](r.Data).RequestID)
 	case "authorization.required":
 		if d := readPayload[legacyData](r.Data); d.WebhookURL != "" {
-			set(&l.signIns, signIn{d.Name, d.AttemptID})
+			l.signIns = with(l.signIns, signIn{d.Name, d.AttemptID})
 		}
 	case "authorization.completed":
 		d := readPayload[legacyData](r.Data)
@@ -91,9 +91,10 @@ func (l *legacyBoundary) rests(r *source.Record, version uint32) bool {
 	return false
 }
 
-func set[K comparable](m *map[K]bool, key K) {
-	if *m == nil {
-		*m = map[K]bool{}
+func with[K comparable](m map[K]bool, key K) map[K]bool {
+	if m == nil {
+		m = map[K]bool{}
 	}
-	(*m)[key] = true
+	m[key] = true
+	return m
 }

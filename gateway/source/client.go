@@ -137,7 +137,7 @@ func (c *Client) get(ctx context.Context, target string, refresh bool) (*answer,
 	req.Header.Set("Accept", "application/x-ndjson")
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("Cache-Control", "no-store")
-	resp, err := c.http.Do(req)
+	resp, err := c.http.Do(req) //nolint:bodyclose // lives on in the answer: closed by readError, or with its conn
 	if err != nil {
 		return nil, scrub(err)
 	}
@@ -150,8 +150,7 @@ func (c *Client) get(ctx context.Context, target string, refresh bool) (*answer,
 
 // scrub drops the URL from a transport error: its query may hold secrets.
 func scrub(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

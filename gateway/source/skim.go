@@ -50,12 +50,9 @@ type skimmer struct {
 
 func newSkimmer() *skimmer {
 	s := &skimmer{}
-	s.dec = jsontext.NewDecoder(&s.in, jsOptions...)
+	s.dec = jsontext.NewDecoder(&s.in)
 	return s
 }
-
-// jsOptions make jsontext accept what JavaScript's JSON.parse accepts after a lossy UTF-8 decode.
-var jsOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // top collects the members of a line's object; the last of duplicate names wins, as in JavaScript.
 type top struct {
@@ -165,10 +162,11 @@ func (s *skimmer) event(t *top, l *Line, body []byte) {
 	l.Identity = s.eventIdentity(&l.Records[0])
 }
 
+// reset makes the decoder read body as JavaScript's JSON.parse does after a lossy UTF-8 decode.
 func (s *skimmer) reset(body []byte) {
 	s.raw = body
 	s.in = *bytes.NewBuffer(body)
-	s.dec.Reset(&s.in, jsOptions...)
+	s.dec.Reset(&s.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 func (s *skimmer) validate(body []byte) error {
@@ -419,10 +417,10 @@ func (s *skimmer) text(quoted []byte) string {
 	}
 	in := quoted[1 : len(quoted)-1]
 	if plain(in) {
-		return unsafe.String(unsafe.SliceData(in), len(in))
+		return unsafe.String(unsafe.SliceData(in), len(in)) //nolint:gosec // the line is immutable
 	}
-	s.scratch, _ = jsontext.AppendUnquote(s.scratch[:0], quoted) // the error tells of replaced bytes only
-	return unsafe.String(unsafe.SliceData(s.scratch), len(s.scratch))
+	s.scratch, _ = jsontext.AppendUnquote(s.scratch[:0], quoted)      // the error tells of replaced bytes only
+	return unsafe.String(unsafe.SliceData(s.scratch), len(s.scratch)) //nolint:gosec // until the next call, as said
 }
 
 // alias decodes a raw JSON string into a string that shares the line's memory where it can.
@@ -432,7 +430,7 @@ func (s *skimmer) alias(quoted []byte) string {
 	}
 	in := quoted[1 : len(quoted)-1]
 	if plain(in) {
-		return unsafe.String(unsafe.SliceData(in), len(in)) // the line is immutable
+		return unsafe.String(unsafe.SliceData(in), len(in)) //nolint:gosec // the line is immutable
 	}
 	out, _ := jsontext.AppendUnquote(nil, quoted)
 	return string(out)
@@ -484,8 +482,7 @@ func parseTime(text string) time.Time {
 
 // syntaxDetail says what is wrong and where, without a byte of the line.
 func syntaxDetail(err error) string {
-	var syn *jsontext.SyntacticError
-	if errors.As(err, &syn) {
+	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return fmt.Sprintf("not JSON at byte %d", syn.ByteOffset)
 	}
 	if errors.Is(err, errTrailing) {

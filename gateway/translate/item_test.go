@@ -324,7 +324,7 @@ func TestAliases(t *testing.T) {
 	// s shares memory with the line when its first byte is one of the line's.
 	within := func(s string) bool {
 		for i := range l.Raw {
-			if &l.Raw[i] == unsafe.StringData(s) { //nolint:gosec // only compared
+			if &l.Raw[i] == unsafe.StringData(s) {
 				return true
 			}
 		}
