@@ -111,7 +111,7 @@ func (r *Reader) adopt(c *conn, bounded bool) error {
 		r.queue = append(r.queue, Step{Kind: StepVersionChanged, Next: r.next, Version: c.version})
 	}
 	r.version, r.conn, r.bounded, r.opened, r.overlap = c.version, c, bounded, time.Now(), nil
-	if c.version < 27 && !r.begun {
+	if !r.begun && (c.version < 27 || len(r.trail.earlier) > 0) {
 		r.overlap = overlapFor(&r.trail, r.next)
 	}
 	if uint64(c.num) < r.next {

@@ -44,37 +44,40 @@ func overlapSize(t *trail, next uint64) int {
 
 // take compares one line. done says that the reconciliation is complete.
 func (o *overlap) take(l *Line) (done bool, err error) {
-	m := markOf(l.Identity)
-	if o.known[m] > 0 {
-		o.known[m]--
-		if o.pending[m] > 0 {
-			o.pending[m]--
-			o.missing--
-		}
-		if l.Number >= o.next {
-			o.ahead++
-		}
-		o.ended = o.ended || l.Terminal
-	} else if l.Number < o.next {
-		if l.Number+maxLate >= o.next { // earlier ones were consumed before the trail begins
-			o.late = append(o.late, l)
-		}
-	} else {
+	switch consumed := o.consumed(l); {
+	case consumed && l.Number >= o.next:
+		o.ahead++
+	case consumed:
+	case l.Number >= o.next:
 		o.fresh = append(o.fresh, l)
+	case l.Number+maxLate >= o.next: // earlier ones were consumed before the trail begins
+		o.late = append(o.late, l)
 	}
+	// As many lines as were consumed are stored before next: each that is late was overtaken by one that is ahead.
 	switch {
 	case l.Number+1 < o.next:
 		return false, nil
-	case o.missing == 0:
-		if len(o.late) != o.ahead {
-			return false, o.diverged()
-		}
+	case o.missing == 0 && len(o.late) == o.ahead:
 		return true, nil
-	case len(o.late) == 0, l.Number >= o.next+maxLate:
-		// A consumed line that is missing must have been overtaken, or have overtaken one that is late.
+	case len(o.late) <= o.ahead, l.Number >= o.next+maxLate:
 		return false, o.diverged()
 	}
 	return false, nil
+}
+
+// consumed says whether a line is one of the remembered, each of which is found once.
+func (o *overlap) consumed(l *Line) bool {
+	m := markOf(l.Identity)
+	if o.known[m] == 0 {
+		return false
+	}
+	o.known[m]--
+	if o.pending[m] > 0 {
+		o.pending[m]--
+		o.missing--
+	}
+	o.ended = o.ended || l.Terminal
+	return true
 }
 
 func (o *overlap) diverged() error {

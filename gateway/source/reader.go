@@ -56,6 +56,7 @@ type Reader struct {
 	begun   bool
 	trail   trail
 	overlap *overlap // up to version 26, until the connection is reconciled with the trail
+	held    *Line    // up to version 26, the session's end until the connection has nothing else
 	before  Before
 	version uint32
 	tail    int64 // of the first open
@@ -82,6 +83,7 @@ type Reader struct {
 const (
 	anchorWait = 5 * time.Second // for the line before the position, which is stored and comes first
 	linger     = time.Second     // for the end of a bounded body after its last line
+	lateWait   = linger / 4      // for what comes late behind the session's end, up to version 26
 )
 
 // Read opens a read: tail first, so that an unknown session, an unsupported version and a position beyond the tail
@@ -144,6 +146,9 @@ func (r *Reader) Next() (Step, error) {
 // advance does one thing towards the next step.
 func (r *Reader) advance() error {
 	if r.conn == nil {
+		if r.held != nil {
+			return r.release()
+		}
 		return r.reopen()
 	}
 	ev, err := r.conn.next()
@@ -172,7 +177,9 @@ func (r *Reader) counted(l *Line) error {
 	if r.overlap != nil {
 		return r.reconcile(l)
 	}
-	r.conn.deadline = time.Time{}
+	if r.held == nil {
+		r.conn.deadline = time.Time{}
+	}
 	if l.Number < r.next {
 		if l.Number+1 < r.next {
 			return nil // re-read for an overlap that this version does not need
@@ -185,6 +192,29 @@ func (r *Reader) counted(l *Line) error {
 		}
 		r.begun = false
 	}
+	return r.accept(l)
+}
+
+// accept takes in a line that was not consumed before. Up to version 26 a live stream can deliver the session's end
+// before events that are stored before it (contract O4): what still comes on the connection is handed out first.
+func (r *Reader) accept(l *Line) error {
+	switch {
+	case r.held != nil && l.Terminal:
+		return nil
+	case r.held != nil:
+		l.Number = r.next
+	case l.Terminal && r.conn.version < 27 && int64(l.Number) > r.conn.tail:
+		r.held = l
+		r.conn.deadline, r.conn.linger = time.Now().Add(lateWait), true
+		return nil
+	}
+	return r.consume(l)
+}
+
+// release consumes the session's end that was held back.
+func (r *Reader) release() error {
+	l := r.held
+	r.held, l.Number = nil, r.next
 	return r.consume(l)
 }
 
@@ -193,7 +223,7 @@ func (r *Reader) consume(l *Line) error {
 	if l.Flaw == TooLarge && !r.req.SkipOversize {
 		return tooLarge(l, r.c.cfg.MaxLineBytes)
 	}
-	r.trail.add(l.Identity, l.Version < 27)
+	r.trail.add(l.Identity, l.Version < 27 || l.Kind == Event)
 	l.Place, l.Anchor = r.next, r.trail.anchor()
 	r.next++
 	r.failures, r.emptyLeases = 0, 0
@@ -217,11 +247,14 @@ func (r *Reader) reconcile(l *Line) error {
 	}
 	o := r.overlap
 	r.overlap, r.conn.deadline, r.unmatchedAt = nil, time.Time{}, time.Time{}
-	for _, lines := range [][]*Line{o.late, o.fresh} {
-		for _, l := range lines {
-			if err := r.consume(l); err != nil || r.ended {
-				return err
-			}
+	for _, l := range o.late {
+		if err := r.consume(l); err != nil || r.ended {
+			return err
+		}
+	}
+	for _, l := range o.fresh {
+		if err := r.accept(l); err != nil || r.ended {
+			return err
 		}
 	}
 	r.arrived()
@@ -267,6 +300,7 @@ func tooLarge(l *Line, limit int) error {
 // jumped takes in a position record that raised the numbering: reported coverage.
 func (r *Reader) jumped() {
 	to := uint64(r.conn.num)
+	r.overlap = nil // part of it was skipped: the rest cannot be reconciled
 	if !r.lingering {
 		r.conn.deadline = time.Time{}
 	}
@@ -278,7 +312,7 @@ func (r *Reader) jumped() {
 		return
 	}
 	r.queue = append(r.queue, Step{Kind: StepSkipped, From: r.next, Next: to, Version: r.conn.version})
-	r.next, r.begun, r.trail, r.overlap, r.failures = to, false, trail{}, nil, 0
+	r.next, r.begun, r.trail, r.failures = to, false, trail{}, 0
 	r.arrived()
 }
 
@@ -318,6 +352,9 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 	if ctxErr := r.ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
+	if r.held != nil {
+		return nil
+	}
 	if r.lingering {
 		r.end(BoundReached)
 		return nil
@@ -346,7 +383,7 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 		r.drained, r.stranded = true, false
 		return nil
 	}
-	r.tailFirst = r.tailFirst || errors.Is(err, errNoAnchor) || (clean && c.closed)
+	r.tailFirst = r.tailFirst || errors.Is(err, errNoAnchor) || (clean && (c.closed || r.overlap != nil))
 	r.failures++
 	if (r.req.Bounded || c.closed) && r.failures >= r.c.cfg.OpenAttempts {
 		return &Error{Reason: Unavailable, Message: "the agent keeps ending the stream before its tail",

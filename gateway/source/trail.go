@@ -13,10 +13,11 @@ type trail struct {
 	earlier []mark // oldest first
 }
 
-// maxLate is how many places late an event may arrive and still be reconciled; contract O4 saw "a few". trailLen is how
-// many lines must be remembered for that: the last maxLate to arrive are stored at most maxLate places before those.
+// maxLate is how many places late an event may arrive and still be reconciled; contract O4 saw "a few", up to eight in
+// its one recording. trailLen is how many lines must be remembered for that: the last maxLate to arrive are stored at
+// most maxLate places before those.
 const (
-	maxLate  = 8
+	maxLate  = 16
 	trailLen = 2 * maxLate
 )
 

@@ -94,10 +94,10 @@ func asked(r *rig.Rig) []string {
 	return out
 }
 
-// until ends a read that would go on for ever.
-func until(t *testing.T, d time.Duration) context.Context {
+// patient ends a read that would go on for ever.
+func patient(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+	ctx, cancel := context.WithTimeout(t.Context(), forever)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -148,7 +148,7 @@ func readChild(t *testing.T, remote bool, version int) {
 		rest := r.Subscribe(t.Context(), rig.UntilTail(req), nil)
 		checkMessages(t, name, req, rest)
 		end := []string{"CAUGHT_UP 4 @5", "ENDED BOUND_REACHED @5"}
-		if diff := cmp.Diff(join(want, end), append(texts(part, uint32(version)), texts(rest, uint32(version))...)); diff != "" { //nolint:gosec // a version
+		if diff := cmp.Diff(join(want, end), append(texts(part, uint32(version)), texts(rest, uint32(version))...)); diff != "" {
 			t.Errorf("the child, its rest %s (-want +got):\n%s", name, diff)
 		}
 		checkRecords(t, name, f.child.Log, version, rest.Records())
@@ -370,7 +370,7 @@ func TestChildCredentials(t *testing.T) {
 				defer r.Close()
 				r.Eve.Script(childSession, fakeeve.Faults(fakeeve.Fault{CutAt: fakeeve.AtLine(1, 1), Cut: fakeeve.Abort}, answer(502)))
 				time.AfterFunc(150*time.Second, func() { live.Append(facts(2, sessionEnded())); live.End() })
-				res := r.Subscribe(until(t, forever), asChild(), nil)
+				res := r.Subscribe(patient(t), asChild(), nil)
 				want := join(pages(0, 2), "CAUGHT_UP 1 @2", "fact 2.0 session.ended @3 ended", "ENDED SESSION_ENDED @3 ended")
 				if diff := cmp.Diff(want, texts(res, 27)); diff != "" {
 					t.Errorf("messages (-want +got), status %v:\n%s", res.Err, diff)
@@ -518,7 +518,7 @@ func TestChildStates(t *testing.T) {
 				}
 				r := f.start(t)
 				defer r.Close()
-				res := r.Subscribe(until(t, forever), tt.change(r), nil)
+				res := r.Subscribe(patient(t), tt.change(r), nil)
 				if got := statusOf(res.Err); got != tt.status {
 					t.Errorf("status %q (%v), want %q", got, res.Err, tt.status)
 				}

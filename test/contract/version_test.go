@@ -35,7 +35,7 @@ func TestVersionCrossing(t *testing.T) {
 		}},
 		{name: "C: 27 answers with events", open: true, lines: old, calls: []call{
 			{ask: whole, want: join(oldSeen, "CAUGHT_UP 1 @2", "ENDED BOUND_REACHED @2")},
-			{ask: restUntilTail, want: []string{"CAUGHT_UP 1 @2", "ENDED BOUND_REACHED @2"}, reads: []string{"tail 1"}},
+			{ask: restUntilTail, want: []string{"CAUGHT_UP 1 @2", "ENDED BOUND_REACHED @2"}, reads: []string{"tail 0"}},
 		}},
 		{name: "C: 27 answers with both, and the end of an older session", lines: join(old, later, legacy(3, "session.completed"), commit(4, "never")), calls: []call{
 			{want: join(oldSeen, "fact 2.0 turn.started @2.1", "fact 2.1 model.requested @3", "event 3 session.completed @4 ended", "ENDED SESSION_ENDED @4 ended")},
