@@ -68,19 +68,21 @@ type fetching struct {
 // such key. The error, Unavailable, says that it cannot be known.
 func (s *keySet) find(ctx context.Context, id, algorithm string, fresh bool) ([]crypto.PublicKey, error) {
 	s.mu.Lock()
-	found := s.match(id, algorithm)
-	now := time.Now()
-	var wait *fetching
+	now, found := time.Now(), s.match(id, algorithm)
+	if s.usable(now) && len(found) > 0 && !fresh {
+		if now.Sub(s.fetched) >= s.refresh {
+			s.start(now) // and nobody waits
+		}
+		s.mu.Unlock()
+		return found, nil
+	}
+	wait := s.running
 	switch {
 	case !s.usable(now):
 		wait = s.start(now)
-	case len(found) == 0 || fresh:
-		if wait = s.running; wait == nil && !now.Before(s.unknown) {
-			s.unknown = now.Add(s.refetch)
-			wait = s.start(now)
-		}
-	case now.Sub(s.fetched) >= s.refresh:
-		s.start(now) // nobody waits
+	case wait == nil && !now.Before(s.unknown):
+		s.unknown = now.Add(s.refetch)
+		wait = s.start(now)
 	}
 	s.mu.Unlock()
 	if wait != nil {
