@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/evegateway/evegateway/cursor"
+	"github.com/evegateway/evegateway/cursor/follow"
 	"github.com/evegateway/evegateway/gateway"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 	"github.com/evegateway/evegateway/internal/fakeeve"
@@ -81,7 +82,7 @@ func (c *demoCommand) Run(ctx context.Context, p *process) error {
 }
 
 // show prints what can be done with the gateway and follows the live session until ctx ends.
-func (c *demoCommand) show(ctx context.Context, p *process, conn *grpc.ClientConn, lis net.Listener, live *fakeeve.MemLog, recorded []string) error {
+func (c *demoCommand) show(ctx context.Context, p *process, conn *grpc.ClientConn, lis net.Listener, log *fakeeve.MemLog, recorded []string) error {
 	client := evev1.NewStreamServiceClient(conn)
 	from, err := middle(ctx, client, demoRecorded)
 	if err != nil {
@@ -97,12 +98,13 @@ func (c *demoCommand) show(ctx context.Context, p *process, conn *grpc.ClientCon
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		c.write(ctx, live)
+		c.write(ctx, log)
 	}()
-	follow := follower{
-		client: client, request: &evev1.SubscribeRequest{SessionId: demoLive}, handle: newPrinter(p, false).print,
+	live := subscription{
+		printer:  newPrinter(p, false),
+		follower: follow.New(client, &evev1.SubscribeRequest{SessionId: demoLive}),
 	}
-	err = follow.run(ctx)
+	err = live.read(ctx)
 	stop()
 	<-written
 	if errors.Is(err, context.Canceled) {
@@ -112,12 +114,12 @@ func (c *demoCommand) show(ctx context.Context, p *process, conn *grpc.ClientCon
 }
 
 // write is the live session's agent.
-func (c *demoCommand) write(ctx context.Context, live *fakeeve.MemLog) {
+func (c *demoCommand) write(ctx context.Context, log *fakeeve.MemLog) {
 	ticker := time.NewTicker(c.Pace)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		if line := demoStep(n, time.Now()); line != "" {
-			live.Append(line)
+			log.Append(line)
 		}
 		select {
 		case <-ctx.Done():
@@ -159,15 +161,12 @@ func middle(ctx context.Context, client evev1.StreamServiceClient, session strin
 		return cursor.Cursor{}, err
 	}
 	var cursors []*evev1.Cursor
-	f := follower{
-		client: client, request: &evev1.SubscribeRequest{SessionId: session, Until: until, Payload: evev1.Payload_PAYLOAD_NONE},
-		handle: func(m *evev1.SubscribeResponse) error {
-			cursors = append(cursors, m.GetCursor())
-			return nil
-		},
-	}
-	if err := f.run(ctx); err != nil {
-		return cursor.Cursor{}, err
+	req := &evev1.SubscribeRequest{SessionId: session, Until: until, Payload: evev1.Payload_PAYLOAD_NONE}
+	for m, err := range follow.New(client, req).Messages(ctx) {
+		if err != nil {
+			return cursor.Cursor{}, err
+		}
+		cursors = append(cursors, m.GetCursor())
 	}
 	at := len(cursors) / 2
 	for i := at; i < len(cursors); i++ {

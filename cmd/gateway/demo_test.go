@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/evegateway/evegateway/cursor/follow"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 	"github.com/evegateway/evegateway/internal/fakeeve"
 )
@@ -18,14 +19,13 @@ import (
 func read(t *testing.T, client evev1.StreamServiceClient, req *evev1.SubscribeRequest) []*evev1.SubscribeResponse {
 	t.Helper()
 	var records []*evev1.SubscribeResponse
-	f := follower{client: client, request: req, handle: func(m *evev1.SubscribeResponse) error {
+	for m, err := range follow.New(client, req).Messages(t.Context()) {
+		if err != nil {
+			t.Fatalf("%v: %v", req, err)
+		}
 		if m.GetCheckpoint() == nil {
 			records = append(records, m)
 		}
-		return nil
-	}}
-	if err := f.run(t.Context()); err != nil {
-		t.Fatalf("%v: %v", req, err)
 	}
 	return records
 }

@@ -1,88 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/evegateway/evegateway/cursor/follow"
 )
 
-// failure is a call that failed, taken apart.
-type failure struct {
-	code codes.Code
-	// reason is the gateway's, a name of eve.v1.ErrorReason without its prefix; empty when it did not come from one.
-	reason  string
-	message string
-	// fields of the request that are at fault.
-	fields []string
-	// retryAfter is how long to wait at least, if the gateway says so.
-	retryAfter time.Duration
-	// broken: no status came at all.
-	broken bool
-	err    error
-}
-
-// newFailure takes the details of a status, or else the trailers that repeat them.
-func newFailure(err error, trailer metadata.MD) *failure {
-	s := status.Convert(err)
-	f := &failure{code: s.Code(), message: s.Message(), err: err}
-	for _, d := range s.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			if d.GetDomain() == "eve.v1" {
-				f.reason = d.GetReason()
-			}
-		case *errdetails.RetryInfo:
-			f.retryAfter = d.GetRetryDelay().AsDuration()
-		case *errdetails.BadRequest:
-			for _, v := range d.GetFieldViolations() {
-				f.fields = append(f.fields, v.GetField())
-			}
-		}
-	}
-	if v := trailer.Get("eve-error-reason"); f.reason == "" && len(v) > 0 {
-		f.reason = v[0]
-	}
-	if v := trailer.Get("eve-retry-after-ms"); f.retryAfter == 0 && len(v) > 0 {
-		if ms, err := strconv.ParseUint(v[0], 10, 31); err == nil {
-			f.retryAfter = time.Duration(ms) * time.Millisecond
-		}
-	}
-	return f
-}
-
-func (f *failure) Error() string {
-	switch {
-	case f.reason != "":
-		return fmt.Sprintf("%s (%s): %s", f.reason, f.code, f.message)
-	case f.code == codes.OK:
-		return f.message
-	}
-	return fmt.Sprintf("%s: %s", f.code, f.message)
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-// retryable tells whether the same call can do better a little later.
-func (f *failure) retryable() bool {
-	switch f.code {
-	case codes.Unavailable, codes.Aborted:
-		return true
-	case codes.ResourceExhausted:
-		return f.reason != "" // else a message was too large for this client, and will be again
-	default:
-		return f.broken
-	}
-}
-
-// next says what to do about it.
-func (f *failure) next() string {
-	switch f.reason {
+// nextStep says what a person can do about a call that failed.
+func nextStep(f *follow.Error) string {
+	switch f.Reason {
 	case "CURSOR_INVALID":
 		return "the saved cursor is not one of this session; name the session it is of, or another --cursor-file"
 	case "CURSOR_AHEAD":
@@ -110,13 +42,39 @@ func (f *failure) next() string {
 	case "INTERNAL":
 		return "report it with the id in the gateway's log"
 	}
-	switch {
-	case len(f.fields) > 0:
-		return "the gateway does not take " + strings.Join(f.fields, ", ") + " as it was asked for"
-	case f.code == codes.Unimplemented:
+	switch fields := fieldsAtFault(f); {
+	case len(fields) > 0:
+		return "the gateway does not take " + strings.Join(fields, ", ") + " as it was asked for"
+	case f.Code == codes.Unimplemented:
 		return "check that --server is a gateway"
-	case f.retryable():
+	case f.Code == codes.Unavailable:
 		return "check that a gateway listens there; then run this again"
 	}
 	return "run this again; what was read is not lost"
+}
+
+// fieldsAtFault are the fields of the request that the gateway has found wrong.
+func fieldsAtFault(f *follow.Error) []string {
+	var fields []string
+	for _, d := range status.Convert(f.Unwrap()).Details() {
+		if bad, ok := d.(*errdetails.BadRequest); ok {
+			for _, v := range bad.GetFieldViolations() {
+				fields = append(fields, v.GetField())
+			}
+		}
+	}
+	return fields
+}
+
+// describe is an error of a loop over a session for people.
+func describe(err error) string {
+	f, ok := errors.AsType[*follow.Error](err)
+	if !ok {
+		return printable(err.Error())
+	}
+	name := f.Code.String()
+	if f.Reason != "" {
+		name = fmt.Sprintf("%s (%s)", f.Reason, name)
+	}
+	return printable(name + ": " + status.Convert(f.Unwrap()).Message())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,8 +84,8 @@ func TestServe(t *testing.T) {
 	for err == nil {
 		_, err = stream.Recv()
 	}
-	if f := newFailure(err, stream.Trailer()); f.code != codes.Aborted || f.reason != "DRAINING" || !f.retryable() {
-		t.Errorf("the stream ended with %v", err)
+	if reason := stream.Trailer().Get("eve-error-reason"); status.Code(err) != codes.Aborted || !slices.Equal(reason, []string{"DRAINING"}) {
+		t.Errorf("the stream ended with %v, reason %v", err, reason)
 	}
 	if code := p.wait(t); code != exitOK {
 		t.Errorf("exit code %d", code)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evegateway/evegateway/cursor"
+	"github.com/evegateway/evegateway/cursor/follow"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 )
 
@@ -31,30 +32,25 @@ func (c *subscribeCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	s := &subscription{printer: newPrinter(p, c.JSON), file: cursorFile(c.CursorFile)}
-	if s.file != "" {
-		switch s.at, err = s.file.load(); {
-		case errors.Is(err, os.ErrNotExist):
-		case err != nil:
-			return err
-		case s.at.SessionID == "": // names come last in the text: it was cut short, or another program wrote it
-			return fmt.Errorf("cursor file %s: it names no session", s.file)
-		default:
-			req.Start = &evev1.SubscribeRequest_Cursor{Cursor: s.at.Proto()}
-			fmt.Fprintf(p.stderr, "gateway: going on from %v, saved in %s\n", s.at, s.file)
-		}
+	start, err := s.start()
+	if err != nil {
+		return err
+	}
+	if start != (cursor.Cursor{}) {
+		fmt.Fprintf(p.stderr, "gateway: going on from %v, saved in %s\n", start, s.file)
 	}
 	conn, err := dial(c.Server)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	f := follower{
-		client: evev1.NewStreamServiceClient(conn), request: req, handle: s.handle, retryFor: c.RetryFor,
-		retrying: func(f *failure, wait time.Duration) {
-			fmt.Fprintf(p.stderr, "gateway: %s; trying again in %v\n", printable(f.Error()), wait.Round(time.Millisecond))
-		},
-	}
-	err = f.run(ctx)
+	s.follower = follow.New(evev1.NewStreamServiceClient(conn), req,
+		follow.WithStart(start), follow.WithSave(s.save), follow.WithBackoff(follow.Backoff{GiveUp: c.RetryFor}),
+		follow.WithRetryNotice(func(failed *follow.Error, wait time.Duration) {
+			fmt.Fprintf(p.stderr, "gateway: %s; trying again in %v\n", describe(failed), wait.Round(time.Millisecond))
+		}),
+	)
+	err = s.read(ctx)
 	switch {
 	case err == nil:
 		return nil
@@ -62,9 +58,9 @@ func (c *subscribeCommand) Run(ctx context.Context, p *process) error {
 		fmt.Fprintf(p.stderr, "gateway: interrupted\ngateway: %s\n", s.position())
 		return errInterrupted
 	}
-	fmt.Fprintf(p.stderr, "gateway: %s\ngateway: %s\n", printable(err.Error()), s.position())
-	if failed, ok := errors.AsType[*failure](err); ok {
-		fmt.Fprintf(p.stderr, "gateway: %s\n", failed.next())
+	fmt.Fprintf(p.stderr, "gateway: %s\ngateway: %s\n", describe(err), s.position())
+	if failed, ok := errors.AsType[*follow.Error](err); ok {
+		fmt.Fprintf(p.stderr, "gateway: %s\n", nextStep(failed))
 	}
 	return errReported
 }
@@ -75,7 +71,7 @@ func (c *subscribeCommand) request() (*evev1.SubscribeRequest, error) {
 	if err != nil {
 		return nil, usagef("--until: %w", err)
 	}
-	req := &evev1.SubscribeRequest{Agent: c.Agent, SessionId: c.Session, Until: until}
+	req := &evev1.SubscribeRequest{Agent: c.Agent, SessionId: c.Session, Until: until, MaxMessageBytes: messageBytes}
 	switch c.Payload {
 	case "raw":
 		req.Payload = evev1.Payload_PAYLOAD_RAW
@@ -90,38 +86,57 @@ func (c *subscribeCommand) request() (*evev1.SubscribeRequest, error) {
 	return req, nil
 }
 
-// subscription prints messages and remembers how far.
+// subscription prints a session and remembers how far.
 type subscription struct {
-	printer *printer
-	file    cursorFile    // empty: nothing is saved
-	at      cursor.Cursor // behind the last message printed; zero before the first
+	printer  *printer
+	file     cursorFile // empty: nothing is saved
+	follower *follow.Follower
 }
 
-// handle prints a message and then, not before, saves the cursor behind it.
-func (s *subscription) handle(m *evev1.SubscribeResponse) error {
-	if err := s.printer.print(m); err != nil {
-		return fmt.Errorf("printing: %w", err)
+// start is the saved cursor, zero when there is none.
+func (s *subscription) start() (cursor.Cursor, error) {
+	if s.file == "" {
+		return cursor.Cursor{}, nil
 	}
-	at, err := cursor.FromProto(m.GetCursor())
-	if err != nil {
-		return fmt.Errorf("the gateway sent a bad cursor: %w", err)
+	c, err := s.file.load()
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return cursor.Cursor{}, nil
+	case err == nil && c.SessionID == "": // names come last in the text: it was cut short, or another program wrote it
+		return cursor.Cursor{}, fmt.Errorf("cursor file %s: it names no session", s.file)
 	}
-	if s.file != "" && at != s.at {
-		if err := s.file.save(at); err != nil {
+	return c, err
+}
+
+// read prints the messages of the session, each before the cursor behind it is saved.
+func (s *subscription) read(ctx context.Context) error {
+	for m, err := range s.follower.Messages(ctx) {
+		if err != nil {
 			return err
 		}
+		if err := s.printer.print(m); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
 	}
-	s.at = at
 	return nil
+}
+
+// save is called when a message has been printed.
+func (s *subscription) save(_ context.Context, c cursor.Cursor) error {
+	if s.file == "" {
+		return nil
+	}
+	return s.file.save(c)
 }
 
 // position says how far the reading came, and where that is kept.
 func (s *subscription) position() string {
+	at := s.follower.Cursor()
 	switch {
-	case s.at == cursor.Cursor{}:
+	case at == cursor.Cursor{}:
 		return "nothing was read"
 	case s.file == "":
-		return fmt.Sprintf("read up to %v; with --cursor-file this could go on from there", s.at)
+		return fmt.Sprintf("read up to %v; with --cursor-file this could go on from there", at)
 	}
-	return fmt.Sprintf("read up to %v, saved in %s", s.at, s.file)
+	return fmt.Sprintf("read up to %v, saved in %s", at, s.file)
 }
