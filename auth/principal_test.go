@@ -53,7 +53,7 @@ func TestPrincipalIsLoggedByHash(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "caller", p)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "caller", p)
-	text := log.String() + fmt.Sprint(p) + fmt.Sprintf("%+v %#v %s", p, p, p)
+	text := log.String() + fmt.Sprintf("%v %+v %#v %s", p, p, p, p)
 	for _, secret := range []string{"ada", "example", "looms", marked} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q is printed: %s", secret, text)

@@ -122,8 +122,13 @@ func (i *Issuer) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(i.down)
 		return
 	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body)
+	_, _ = w.Write(text)
 }
 
 func (i *Issuer) set() jose.JSONWebKeySet {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -108,13 +109,8 @@ func TestCheck(t *testing.T) {
 	}
 	none := all(want{denied, denied, denied})
 	with := func(m map[string]want, changes map[string]want) map[string]want {
-		out := map[string]want{}
-		for name := range m {
-			out[name] = m[name]
-		}
-		for name, w := range changes {
-			out[name] = w
-		}
+		out := maps.Clone(m)
+		maps.Copy(out, changes)
 		return out
 	}
 	for _, tt := range []struct {

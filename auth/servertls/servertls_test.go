@@ -51,7 +51,7 @@ func connect(t *testing.T, server, client *tls.Config) (atServer, atClient tls.C
 	s, c := tls.Server(a, server), tls.Client(b, client)
 	served := make(chan error, 1)
 	go func() {
-		err := s.Handshake()
+		err := s.HandshakeContext(t.Context())
 		if err == nil {
 			_, err = s.Write([]byte("!")) // a client learns only behind its handshake that it was refused
 		}
@@ -60,7 +60,7 @@ func connect(t *testing.T, server, client *tls.Config) (atServer, atClient tls.C
 		}
 		served <- err
 	}()
-	err = c.Handshake()
+	err = c.HandshakeContext(t.Context())
 	if err == nil {
 		_, err = c.Read(make([]byte, 1))
 	}
