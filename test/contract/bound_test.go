@@ -86,9 +86,9 @@ func TestBoundEmpty(t *testing.T) {
 // The tail that Eve names is what binds, and lies as large as JavaScript counts; a body that never gets there is
 // asked for again for the budget, and not without pause.
 func TestBoundTailIndex(t *testing.T) {
-	short := fakeeve.Fault{TailHeader: ptr("9")}
+	short := fakeeve.Fault{TailHeader: new("9")}
 	runCases(t, []contractCase{
-		{name: "smaller than what comes", open: true, lines: numbered(4), script: []fakeeve.Fault{{TailHeader: ptr("1")}}, calls: []call{
+		{name: "smaller than what comes", open: true, lines: numbered(4), script: []fakeeve.Fault{{TailHeader: new("1")}}, calls: []call{
 			{ask: whole, want: join(pages(0, 2), "CAUGHT_UP 1 @2", "ENDED BOUND_REACHED @2")},
 		}},
 		{name: "larger than what ever comes", open: true, lines: numbered(4), always: always(short), calls: []call{
@@ -97,7 +97,7 @@ func TestBoundTailIndex(t *testing.T) {
 		{name: "larger than what is left of the session", open: true, lines: numbered(4), script: []fakeeve.Fault{short}, calls: []call{
 			{ask: whole, want: pages(0, 4), status: "UNAVAILABLE AGENT_UNAVAILABLE retry=5s"},
 		}},
-		{name: "larger than what is stored yet", open: true, lines: numbered(4), script: []fakeeve.Fault{{TailHeader: ptr("4")}}, calls: []call{{
+		{name: "larger than what is stored yet", open: true, lines: numbered(4), script: []fakeeve.Fault{{TailHeader: new("4")}}, calls: []call{{
 			ask: whole, during: []moment{appends(time.Second, numbered(5)[4])},
 			want: join(pages(0, 5), "CAUGHT_UP 4 @5", "ENDED BOUND_REACHED @5"),
 		}}},

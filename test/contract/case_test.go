@@ -228,9 +228,15 @@ func subscribe(t *testing.T, r *rig.Rig, s *fakeeve.Session, req *evev1.Subscrib
 	defer cancel()
 	var gone atomic.Bool
 	leave := func() { gone.Store(true); cancel() }
+	timers := make([]*time.Timer, 0, len(k.during))
 	for _, m := range k.during {
-		defer time.AfterFunc(m.after, func() { m.do(s) }).Stop()
+		timers = append(timers, time.AfterFunc(m.after, func() { m.do(s) }))
 	}
+	defer func() {
+		for _, timer := range timers {
+			timer.Stop()
+		}
+	}()
 	if k.leave > 0 {
 		defer time.AfterFunc(k.leave, leave).Stop()
 	}

@@ -79,7 +79,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 		}, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "no answer", fault: fakeeve.Fault{Delay: fakeeve.Forever}, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "cut short", lines: []string{line}, fault: fakeeve.Fault{CutAt: fakeeve.AtLine(0, 30), Cut: fakeeve.Abort}, want: "INFO AGENT_UNAVAILABLE"},
-		{name: "a tail index that is none", fault: fakeeve.Fault{TailHeader: ptr(secret("tail"))}, want: "INFO AGENT_UNAVAILABLE"},
+		{name: "a tail index that is none", fault: fakeeve.Fault{TailHeader: new(secret("tail"))}, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "another history", lines: []string{line}, ask: rig.From(&evev1.Cursor{
 			SessionId: session, StreamVersion: 27, StreamIndex: 1, Anchor: "1c" + mark + mark + mark,
 		}), want: "INFO CURSOR_DIVERGED"},

@@ -125,9 +125,9 @@ func TestAgentAnswers(t *testing.T) {
 		{"a page", hello, away + "retry=5s", budget, spent},
 		{"another session's stream", fakeeve.Fault{Header: http.Header{"X-Eve-Session-Id": {otherID}}}, away + "retry=5s", budget, spent},
 		{"no tail index", fakeeve.Fault{TailHeader: new(string)}, away + "retry=5s", budget, spent},
-		{"a malformed tail index", fakeeve.Fault{TailHeader: ptr("3.5")}, away + "retry=5s", budget, spent},
-		{"a tail index below all", fakeeve.Fault{TailHeader: ptr("-2")}, away + "retry=5s", budget, spent},
-		{"a tail index beyond 2^53-1", fakeeve.Fault{TailHeader: ptr("9007199254740992")}, away + "retry=5s", budget, spent},
+		{"a malformed tail index", fakeeve.Fault{TailHeader: new("3.5")}, away + "retry=5s", budget, spent},
+		{"a tail index below all", fakeeve.Fault{TailHeader: new("-2")}, away + "retry=5s", budget, spent},
+		{"a tail index beyond 2^53-1", fakeeve.Fault{TailHeader: new("9007199254740992")}, away + "retry=5s", budget, spent},
 		{"400", answer(400), "INVALID_ARGUMENT REQUEST_INVALID status=400", 1, 0},
 		{"401", coded(401, "unauthorized"), "INTERNAL AGENT_REFUSED_CREDENTIALS code=unauthorized status=401", 2, 0},
 		{"403", coded(403, "forbidden"), "INTERNAL AGENT_REFUSED_CREDENTIALS code=forbidden status=403", 2, 0},
@@ -165,8 +165,6 @@ func TestAgentAnswers(t *testing.T) {
 		})
 	}
 }
-
-func ptr(s string) *string { return &s }
 
 // One bad answer among good ones costs nothing but its wait, whatever it is.
 func TestAgentRecovers(t *testing.T) {
