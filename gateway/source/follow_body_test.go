@@ -226,6 +226,39 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// TestBackoffStartsAnew: a server that cuts every body, but brings a line each time, is not waited for ever longer.
+func TestBackoffStartsAnew(t *testing.T) {
+	script := func(c fakeeve.Conn) fakeeve.Fault { // the line before, and one more
+		return fakeeve.Fault{CutAt: fakeeve.AtLine(c.Start+2, 0), Cut: fakeeve.Abort}
+	}
+	bubble(t, setup{lines: append(pages(8), sessionEnded), script: script}, func(w *world) {
+		w.expectRead(source.Request{}, lines(0, 8), "caught up with 8", "ended: session")
+		w.expectGaps(125, 125, 125, 125, 125, 125, 125)
+	})
+}
+
+// TestLinesAreKept: a line stays what it was while others are read.
+func TestLinesAreKept(t *testing.T) {
+	stored := pages(500)
+	bubble(t, setup{lines: stored}, func(w *world) {
+		r := w.open(source.Request{Bounded: true})
+		var kept []*source.Line
+		for range stored {
+			s, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, s.Line)
+		}
+		for i, l := range kept {
+			if string(l.Raw) != stored[i] || !strings.Contains(stored[i], string(l.Records[0].Raw)) || l.Records[0].Type != "almanac.page" ||
+				l.AtText != stored[i][7:31] {
+				t.Fatalf("line %d became %s, %+v", i, l.Raw, l)
+			}
+		}
+	})
+}
+
 // TestUnterminated: at a clean end of the body a last line without a line end counts when it is whole (contract 2.7).
 func TestUnterminated(t *testing.T) {
 	for _, test := range []struct {

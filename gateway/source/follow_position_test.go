@@ -95,6 +95,21 @@ func TestPositionInsideLine(t *testing.T) {
 	}
 }
 
+// TestPositionLeavesLine: a reader that was led out of its line stands inside none: where it stands needs nothing
+// behind the tail, and another version may answer there.
+func TestPositionLeavesLine(t *testing.T) {
+	p := pages(7)
+	bubble(t, setup{lines: p[:6]}, func(w *world) {
+		start := w.begun(3)
+		w.eve.Script(session, nth(1, body(p[2], position("6"))))
+		r := w.open(source.Request{Start: start})
+		w.expect(r, "skipped 3 to 5", "caught up with 5")
+		w.sess.Update(func(s *fakeeve.SessionSpec) { s.Version = 26 })
+		w.after(time.Minute, p[6])
+		w.expect(r, "version 26 from 6", "line 6")
+	})
+}
+
 // TestPositionThenCut: coverage that was reported counts although nothing came behind it, and it is not asked for again.
 func TestPositionThenCut(t *testing.T) {
 	p := pages(6)
@@ -281,7 +296,7 @@ func TestTailBehind(t *testing.T) {
 							start.Anchor = ""
 						}
 						w.sess.MemLog().Truncate(6) // line 6 is the one before the start
-						w.after(time.Second, stored[6])
+						w.after(900*time.Millisecond, stored[6])
 						w.expectRead(source.Request{Start: start, Bounded: true}, "caught up with 6", "ended: bound")
 						if took := time.Since(w.began); took != time.Second {
 							t.Errorf("took %v", took)

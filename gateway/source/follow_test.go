@@ -422,7 +422,7 @@ func TestFollow(t *testing.T) {
 // TestPrewarmed follows a session that has nothing yet (contract 1.4, G21).
 func TestPrewarmed(t *testing.T) {
 	bubble(t, setup{}, func(w *world) {
-		w.after(3*time.Minute, page(0), sessionEnded)
+		w.after(3*time.Minute+time.Second, page(0), sessionEnded)
 		w.expectRead(source.Request{}, "caught up with -1", lines(0, 1), "ended: session")
 		w.expectRequests("tail@0", "live@0", "live@0", "live@0", "live@0")
 	})
