@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -193,4 +195,33 @@ func TestIdentityOfUnknownTypes(t *testing.T) {
 	if got, want := identityOf(t, known, 27), d.sum("c"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// FuzzIdentity compares a line with the one that a server writes which has read it: an object's names in another
+// order, duplicates gone, numbers and strings in another form.
+func FuzzIdentity(f *testing.F) {
+	for _, spellings := range identityLines() {
+		f.Add([]byte(spellings[0]), uint8(27))
+	}
+	f.Add([]byte(`{"type":"x","data":{"b":1.50,"a":[1e2,-0,"\ud83d"],"a":[{}]},"meta":{"at":"noon"}}`), uint8(24))
+	f.Fuzz(func(t *testing.T, line []byte, v uint8) {
+		version := minVersion + uint32(v)%(maxVersion-minVersion+1)
+		var value any
+		if json.Unmarshal(line, &value) != nil {
+			return // no JSON, or a number beyond a double, which encoding/json cannot write
+		}
+		again, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var one, two Line
+		s := newSkimmer()
+		r1, r2 := s.skim(bytes.Clone(line), version, &one), s.skim(again, version, &two)
+		if r1 != r2 || one.Kind != two.Kind {
+			t.Fatalf("%s is %s, respelled it is %s: %s", line, says(r1, &one), says(r2, &two), again)
+		}
+		if one.Kind != Unreadable && one.Identity != two.Identity {
+			t.Errorf("%s\n%s\nare one line and have two identities", line, again)
+		}
+	})
 }
