@@ -353,6 +353,10 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 		return ctxErr
 	}
 	if r.held != nil {
+		if !errors.Is(err, errNoAnchor) { // cut: what the end has overtaken is still to come, in the stored order
+			r.held, r.tailFirst = nil, true
+			r.failures++
+		}
 		return nil
 	}
 	if r.lingering {
