@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +25,7 @@ func newAgents(cfg *Config) (agents, error) {
 		}
 		client, err := source.NewClient(sc)
 		if err != nil {
-			return nil, errors.Join(errors.New("configuration: agent "+a.Name), err)
+			return nil, fmt.Errorf("configuration: agent %s: %w", a.Name, err)
 		}
 		all[a.Name] = client
 	}

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/evegateway/evegateway/auth/ingress"
+	"github.com/evegateway/evegateway/auth/policy"
+	"github.com/evegateway/evegateway/gateway/rpc"
 	"github.com/evegateway/evegateway/gateway/source"
 )
 
@@ -24,6 +27,10 @@ type Config struct {
 	// DrainDelay is how long a stopping gateway goes on serving after its health turned NOT_SERVING, so that load
 	// balancers notice. Default none.
 	DrainDelay time.Duration
+	// Access says who may call, and what they may do. Nil: everyone on this machine may read everything.
+	Access *rpc.Access
+	// GuardAll asks for authentication for health and reflection, too.
+	GuardAll bool
 	// Logger gets the gateway's log. Default: none.
 	Logger *slog.Logger
 }
@@ -40,6 +47,20 @@ type Agent struct {
 	Transport http.RoundTripper
 	// Tune adjusts the reading of this agent. Nil: the defaults.
 	Tune func(*source.Config)
+}
+
+// openAccess lets everyone on this machine read and act.
+func openAccess(agents []Agent) (*rpc.Access, error) {
+	everyone := []policy.Match{{IDs: []string{"*"}}}
+	all := map[string]policy.Agent{}
+	for _, a := range agents {
+		all[a.Name] = policy.Agent{Read: everyone, Act: everyone, Sessions: policy.Shared}
+	}
+	p, err := policy.New(all, nil)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return &rpc.Access{Authenticator: &ingress.Anonymous{Anywhere: true}, Policy: p}, nil
 }
 
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
@@ -72,6 +93,16 @@ func (c *Config) complete() error {
 	}
 	if c.MaxLineBytes < 0 || c.DrainDelay < 0 {
 		return errors.New("configuration: a negative limit")
+	}
+	if c.Access == nil {
+		open, err := openAccess(c.Agents)
+		if err != nil {
+			return err
+		}
+		c.Access = open
+	}
+	if c.Access.HideFor == 0 {
+		c.Access.HideFor = 2 * time.Second
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

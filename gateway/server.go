@@ -38,9 +38,10 @@ func New(cfg Config, opts ...grpc.ServerOption) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, health: health.NewServer(), draining: make(chan struct{})}
-	s.grpc = grpc.NewServer(append(serverOptions(&cfg), opts...)...)
+	s.grpc = grpc.NewServer(append(s.options(), opts...)...)
 	evev1.RegisterStreamServiceServer(s.grpc, rpc.NewStreamServer(rpc.StreamConfig{
 		Agents:     all,
+		Access:     cfg.Access,
 		Limits:     rpc.Limits{HeartbeatDefault: cfg.Heartbeat, HeartbeatMin: cfg.HeartbeatMin, HeartbeatMax: cfg.HeartbeatMax},
 		Logger:     cfg.Logger,
 		Draining:   s.draining,
@@ -54,9 +55,11 @@ func New(cfg Config, opts ...grpc.ServerOption) (*Server, error) {
 	return s, nil
 }
 
-// serverOptions replace the defaults of grpc-go that do not fit streams that live for hours.
-func serverOptions(cfg *Config) []grpc.ServerOption {
-	return append(rpc.ServerOptions(cfg.Logger),
+// options replace the defaults of grpc-go that do not fit streams that live for hours.
+func (s *Server) options() []grpc.ServerOption {
+	return append(rpc.ServerOptions(rpc.ServerConfig{
+		Logger: s.cfg.Logger, Access: s.cfg.Access, OpenToAll: !s.cfg.GuardAll, Draining: s.draining,
+	}),
 		grpc.MaxConcurrentStreams(1000),
 		grpc.MaxHeaderListSize(32<<10),
 		grpc.MaxRecvMsgSize(64<<10), // requests are small; no command carries files yet

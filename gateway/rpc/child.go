@@ -5,11 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/evegateway/evegateway/cursor"
 	"github.com/evegateway/evegateway/gateway/source"
-	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 )
 
 // findChild reads the parent's stream until it finds where the child was opened, and returns the route to the child.
@@ -27,7 +24,7 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 	for {
 		step, err := parent.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, noSession("the parent has opened no such child")
+			return nil, noSession(errors.New("the parent has opened no such child"))
 		}
 		if err != nil {
 			return nil, err
@@ -38,18 +35,11 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 		if path, opened := search.line(step.Line); opened {
 			via, ok := source.ChildVia(path, child.ParentSessionID, session)
 			if !ok {
-				return nil, noSession("the parent names a stream that is not the child's")
+				return nil, noSession(errors.New("the parent names a stream that is not the child's"))
 			}
 			return via, nil
 		}
 	}
-}
-
-// noSession is the answer to a session that Eve does not know, to the letter: who may not have a child does not learn
-// whether it exists.
-func noSession(cause string) *Error {
-	return &Error{Code: codes.NotFound, Reason: evev1.ErrorReason_ERROR_REASON_SESSION_NOT_FOUND,
-		Message: "no such session", Metadata: map[string]string{"status": "404"}, Err: errors.New(cause)}
 }
 
 // childSearch looks for the opening of one child.

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/evegateway/evegateway/auth"
 	"github.com/evegateway/evegateway/cursor"
 	"github.com/evegateway/evegateway/gateway/source"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
@@ -138,13 +139,18 @@ func toError(err error) error {
 	var own *Error
 	var src *source.Error
 	var cur *cursor.Error
+	var refused *auth.Error
 	switch {
 	case err == nil, errors.As(err, &own):
 		return err
-	case errors.As(err, &src):
+	case errors.As(err, &src) && src.Reason == source.NotFound:
+		return noSession(err)
+	case errors.As(err, &src) && !errors.As(err, &refused):
 		code, reason := sourceCode(src.Reason)
 		return &Error{Code: code, Reason: reason, Message: src.Message, Metadata: maps.Clone(src.Meta),
 			RetryAfter: src.RetryAfter, Err: err}
+	case errors.As(err, &refused):
+		return refusal(refused, err)
 	case errors.As(err, &cur):
 		field := "cursor"
 		if cur.Field != "" {
@@ -162,6 +168,30 @@ func toError(err error) error {
 		return err // of grpc itself: the stream is broken
 	}
 	return internal("", err)
+}
+
+// noSession is the answer for a session that is unknown, or hidden from the caller: nothing tells one from the other.
+func noSession(cause error) *Error {
+	return &Error{Code: codes.NotFound, Reason: evev1.ErrorReason_ERROR_REASON_SESSION_NOT_FOUND, Message: "no such session", Err: cause}
+}
+
+// refusal maps a decision of auth.
+func refusal(r *auth.Error, err error) *Error {
+	e := &Error{Message: r.Message, Err: err}
+	switch r.Reason {
+	case auth.Unauthenticated:
+		e.Code, e.Reason = codes.Unauthenticated, evev1.ErrorReason_ERROR_REASON_CREDENTIALS_INVALID
+	case auth.Expired:
+		e.Code, e.Reason = codes.Unauthenticated, evev1.ErrorReason_ERROR_REASON_CREDENTIALS_EXPIRED
+	case auth.Denied:
+		e.Code, e.Reason = codes.PermissionDenied, evev1.ErrorReason_ERROR_REASON_ACCESS_DENIED
+	case auth.Hidden:
+		return noSession(err)
+	case auth.Unavailable:
+		e.Code, e.Reason = codes.Unavailable, evev1.ErrorReason_ERROR_REASON_ACCESS_UNDECIDED
+		e.RetryAfter = time.Second
+	}
+	return e
 }
 
 // internal is a bug: the caller gets an id to quote, the log the rest.

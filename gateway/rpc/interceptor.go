@@ -4,18 +4,60 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/selector"
 	"google.golang.org/grpc"
 )
 
-// ServerOptions are the interceptors every service of the gateway runs behind: errors get their trailers, and no
-// panic crosses a handler.
-func ServerOptions(log *slog.Logger) []grpc.ServerOption {
-	caught := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error { return Recovered(log, p) })
+// ServerConfig is what every service of the gateway runs behind.
+type ServerConfig struct {
+	Logger *slog.Logger
+	Access *Access
+	// OpenToAll exempts health and reflection from authentication.
+	OpenToAll bool
+	// Draining is closed when streams must end; those of health and reflection then end by themselves.
+	Draining <-chan struct{}
+}
+
+// ServerOptions are the interceptors, outermost first: errors get their trailers, no panic crosses a handler, and
+// nobody gets in unknown.
+func ServerOptions(cfg ServerConfig) []grpc.ServerOption {
+	caught := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error { return Recovered(cfg.Logger, p) })
+	guarded := selector.MatchFunc(func(_ context.Context, c interceptors.CallMeta) bool {
+		return !cfg.OpenToAll || isOwn(c.FullMethod())
+	})
 	return []grpc.ServerOption{
-		grpc.ChainStreamInterceptor(streamTrailers, recovery.StreamServerInterceptor(caught)),
-		grpc.ChainUnaryInterceptor(unaryTrailers, recovery.UnaryServerInterceptor(caught)),
+		grpc.ChainStreamInterceptor(streamTrailers, recovery.StreamServerInterceptor(caught),
+			selector.StreamServerInterceptor(cfg.Access.streamAccess, guarded), endWith(cfg.Draining)),
+		grpc.ChainUnaryInterceptor(unaryTrailers, recovery.UnaryServerInterceptor(caught),
+			selector.UnaryServerInterceptor(cfg.Access.unaryAccess, guarded)),
+	}
+}
+
+// isOwn says whether a method is of the gateway's own services.
+func isOwn(fullMethod string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(fullMethod, "/"), Domain+".")
+}
+
+// endWith ends the streams of other services, a health watch for one, that would go on for ever.
+func endWith(draining <-chan struct{}) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		if isOwn(info.FullMethod) { // they say goodbye
+			return handler(srv, stream)
+		}
+		ctx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		go func() {
+			select {
+			case <-draining:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		return handler(srv, &contextStream{stream, ctx})
 	}
 }
 

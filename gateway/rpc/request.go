@@ -180,6 +180,14 @@ func (p *plan) child(req *evev1.SubscribeRequest) error {
 	return nil
 }
 
+// rights is the session whose readers may read this one: a child is its parent's.
+func (p *plan) rights() string {
+	if !p.cursor.Child.IsZero() {
+		return p.cursor.Child.ParentSessionID
+	}
+	return p.cursor.SessionID
+}
+
 // request is what to ask the session's log for.
 func (p *plan) request() source.Request {
 	c := p.cursor

@@ -23,6 +23,9 @@ type sender struct {
 	// starting: a relative start is not resolved yet, so that there is no cursor to send.
 	starting bool
 
+	// silent: no goodbye when told to stop.
+	silent atomic.Bool
+
 	// For the log: read by another goroutine when this one is stuck.
 	messages atomic.Int64
 	line     atomic.Uint64
@@ -86,6 +89,9 @@ func (s *sender) run(h *handoff, stop <-chan struct{}) error {
 }
 
 func (s *sender) goodbye() error {
+	if s.silent.Load() {
+		return errStopped
+	}
 	if s.starting {
 		return errStopped
 	}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,12 +10,14 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/evegateway/evegateway/auth/policy"
 	"github.com/evegateway/evegateway/gateway/source"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 )
@@ -54,6 +57,7 @@ type Agents interface {
 // StreamConfig configures a StreamServer.
 type StreamConfig struct {
 	Agents Agents
+	Access *Access
 	Limits Limits
 	Logger *slog.Logger
 	// Draining is closed when open streams must end (DRAINING) and new ones are refused.
@@ -93,6 +97,9 @@ func (s *StreamServer) Subscribe(req *evev1.SubscribeRequest, stream grpc.Server
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
+	if err := s.cfg.Access.check(ctx, p.agent, policy.Read, p.rights()); err != nil {
+		return toError(err)
+	}
 	if p.cursor.SessionEnded {
 		if err := s.header(stream, p, p.cursor.StreamVersion); err != nil {
 			return err
@@ -143,12 +150,15 @@ func (s *StreamServer) header(stream grpc.ServerStream, p *plan, version uint32)
 func (s *StreamServer) run(ctx context.Context, cancel context.CancelFunc, p *plan, reader Reader, stream grpc.ServerStreamingServer[evev1.SubscribeResponse]) error {
 	began := time.Now()
 	h := newHandoff()
-	readDone := make(chan struct{})
-	go func() {
-		defer close(readDone)
+	var others sync.WaitGroup
+	others.Go(func() {
 		defer reader.Close()
 		h.finish(s.guard(func() error { return read(ctx, reader, h) }))
-	}()
+	})
+	refused := make(chan error, 1)
+	others.Go(func() {
+		refused <- s.guard(func() error { return s.cfg.Access.watch(ctx, p.agent, policy.Read, p.rights()) })
+	})
 	out := newSender(p, stream)
 	stop := make(chan struct{})
 	sent := make(chan error, 1)
@@ -159,30 +169,36 @@ func (s *StreamServer) run(ctx context.Context, cancel context.CancelFunc, p *pl
 	case err = <-sent:
 	case <-s.cfg.Draining:
 		close(stop)
-		err = s.finishDraining(sent)
+		err = finish(sent, s.draining(codes.Aborted))
+	case err = <-refused:
+		if err != nil {
+			out.silent.Store(true)
+			close(stop)
+		}
+		err = finish(sent, cmp.Or(err, ctx.Err()))
 	case <-ctx.Done(): // the caller has left: Send fails at once
-		err = ctx.Err()
-		<-sent //nolint:errcheck // of a stream that nobody reads
+		err = finish(sent, ctx.Err())
 	}
 	cancel()
-	<-readDone
+	others.Wait()
 	err = toError(err)
 	s.logClosed(p, began, out, err)
 	return err
 }
 
-// finishDraining waits for the sender to say goodbye; a stalled client gets the status behind what is queued.
-func (s *StreamServer) finishDraining(sent <-chan error) error {
+// finish waits for a sender that was told to stop; a stalled client gets the status behind what is queued. A stream that
+// was complete before stays so.
+func finish(sent <-chan error, why error) error {
 	timer := time.NewTimer(sendGrace)
 	defer timer.Stop()
 	select {
 	case err := <-sent:
-		if err == nil || !errors.Is(err, errStopped) {
-			return err
+		if err == nil {
+			return nil
 		}
 	case <-timer.C:
 	}
-	return s.draining(codes.Aborted)
+	return why
 }
 
 func (s *StreamServer) draining(code codes.Code) *Error {

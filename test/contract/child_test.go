@@ -242,7 +242,7 @@ func checkNotFound(t *testing.T, r *rig.Rig, res rig.Result) {
 	if diff := cmp.Diff(visible(unknown), visible(res)); diff != "" {
 		t.Errorf("answer (-unknown session +refused child):\n%s", diff)
 	}
-	if got, want := statusOf(res.Err), "NOT_FOUND SESSION_NOT_FOUND status=404"; got != want {
+	if got, want := statusOf(res.Err), "NOT_FOUND SESSION_NOT_FOUND"; got != want {
 		t.Errorf("status %q, want %q", got, want)
 	}
 	checkStatus(t, "the refused child", res, false)
@@ -338,7 +338,7 @@ func TestChildPath(t *testing.T) {
 			r := f.start(t)
 			defer r.Close()
 			res := r.Subscribe(t.Context(), asChild(), nil)
-			if got, want := statusOf(res.Err), "NOT_FOUND SESSION_NOT_FOUND status=404"; got != want { // this Eve has no such mount
+			if got, want := statusOf(res.Err), "NOT_FOUND SESSION_NOT_FOUND"; got != want { // this Eve has no such mount
 				t.Errorf("status %q, want %q", got, want)
 			}
 			if got := r.Eve.Requests()[1].Path; got != "/eve/scout/v1/session/wrun_2/stream" {
@@ -466,7 +466,7 @@ func TestChildStates(t *testing.T) {
 		{name: "the parent is unknown", change: func(r *rig.Rig) *evev1.SubscribeRequest {
 			r.Eve.RemoveSession(session)
 			return asChild()
-		}, status: "NOT_FOUND SESSION_NOT_FOUND status=404"},
+		}, status: "NOT_FOUND SESSION_NOT_FOUND"},
 		{name: "the parent has expired", change: func(r *rig.Rig) *evev1.SubscribeRequest {
 			r.Eve.Session(session).Expire()
 			return asChild()
@@ -474,7 +474,7 @@ func TestChildStates(t *testing.T) {
 		{name: "the parent was purged", change: func(r *rig.Rig) *evev1.SubscribeRequest {
 			r.Eve.Session(session).MemLog().Purge()
 			return asChild()
-		}, status: "NOT_FOUND SESSION_NOT_FOUND status=404"},
+		}, status: "NOT_FOUND SESSION_NOT_FOUND"},
 		{name: "the parent is stranded: its history tells all the same", change: func(r *rig.Rig) *evev1.SubscribeRequest {
 			r.Eve.Session(session).Update(func(s *fakeeve.SessionSpec) { s.Stranded = "0.79.0" })
 			return asChild()
@@ -490,7 +490,7 @@ func TestChildStates(t *testing.T) {
 		{name: "the child is unknown", change: func(r *rig.Rig) *evev1.SubscribeRequest {
 			r.Eve.RemoveSession(childSession)
 			return asChild()
-		}, status: "NOT_FOUND SESSION_NOT_FOUND status=404"},
+		}, status: "NOT_FOUND SESSION_NOT_FOUND"},
 		{name: "the child's history is another than its cursor's", change: func(*rig.Rig) *evev1.SubscribeRequest {
 			c := rig.At(childSession, 27, 2)
 			c.Anchor, c.Child = "1cAAAAAAAAAAAAAAAA", asChild().GetChild()

@@ -86,7 +86,7 @@ func TestRelativeStart(t *testing.T) {
 			{ask: fromTail, want: []string{"POSITIONED @2", "CAUGHT_UP 1 @2"}, status: "FAILED_PRECONDITION SESSION_STRANDED code=session_stranded eve_version=0.79.0 status=409"},
 		}},
 		{name: "in an unknown session", always: always(answer(404)), calls: []call{
-			{ask: fromTail, status: "NOT_FOUND SESSION_NOT_FOUND status=404"},
+			{ask: fromTail, status: "NOT_FOUND SESSION_NOT_FOUND"},
 		}},
 	})
 }

@@ -48,7 +48,7 @@ func TestSessionUnknown(t *testing.T) {
 	runCases(t, []contractCase{
 		{
 			name: "unknown", always: always(missing), calls: []call{{
-				status: "NOT_FOUND SESSION_NOT_FOUND status=404",
+				status: "NOT_FOUND SESSION_NOT_FOUND",
 				reads: []string{
 					"tail 0 404", "tail 0 404 +125ms", "tail 0 404 +375ms", "tail 0 404 +875ms", "tail 0 404 +1.875s", "tail 0 404 +2s",
 				},
@@ -65,7 +65,7 @@ func TestSessionUnknown(t *testing.T) {
 		{
 			name: "gone at a lease", lines: numbered(1), open: true, script: []fakeeve.Fault{{}, {}, missing, missing, missing, missing, missing, missing}, calls: []call{{
 				want:   join(pages(0, 1), "CAUGHT_UP 0 @1"),
-				status: "NOT_FOUND SESSION_NOT_FOUND status=404",
+				status: "NOT_FOUND SESSION_NOT_FOUND",
 				reads: []string{
 					"tail 0", "live 0", "live 0 404 +1m0s", "live 0 404 +1m0.125s", "live 0 404 +1m0.375s", "live 0 404 +1m0.875s",
 					"live 0 404 +1m1.875s", "live 0 404 +1m2s",

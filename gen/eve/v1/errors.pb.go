@@ -84,6 +84,8 @@ const (
 	ErrorReason_ERROR_REASON_SEND_OUTCOME_UNKNOWN ErrorReason = 24
 	// INTERNAL. A bug in the gateway; metadata has an id to quote.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 25
+	// UNAVAILABLE. Whether the caller may do this cannot be decided now; a retry can help.
+	ErrorReason_ERROR_REASON_ACCESS_UNDECIDED ErrorReason = 26
 )
 
 // Enum value maps for ErrorReason.
@@ -115,6 +117,7 @@ var (
 		23: "ERROR_REASON_STREAM_MAX_AGE",
 		24: "ERROR_REASON_SEND_OUTCOME_UNKNOWN",
 		25: "ERROR_REASON_INTERNAL",
+		26: "ERROR_REASON_ACCESS_UNDECIDED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                0,
@@ -143,6 +146,7 @@ var (
 		"ERROR_REASON_STREAM_MAX_AGE":             23,
 		"ERROR_REASON_SEND_OUTCOME_UNKNOWN":       24,
 		"ERROR_REASON_INTERNAL":                   25,
+		"ERROR_REASON_ACCESS_UNDECIDED":           26,
 	}
 )
 
@@ -177,7 +181,7 @@ var File_eve_v1_errors_proto protoreflect.FileDescriptor
 
 const file_eve_v1_errors_proto_rawDesc = "" +
 	"\n" +
-	"\x13eve/v1/errors.proto\x12\x06eve.v1*\x94\a\n" +
+	"\x13eve/v1/errors.proto\x12\x06eve.v1*\xb7\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_REQUEST_INVALID\x10\x01\x12\x1f\n" +
@@ -205,7 +209,8 @@ const file_eve_v1_errors_proto_rawDesc = "" +
 	"\x15ERROR_REASON_DRAINING\x10\x16\x12\x1f\n" +
 	"\x1bERROR_REASON_STREAM_MAX_AGE\x10\x17\x12%\n" +
 	"!ERROR_REASON_SEND_OUTCOME_UNKNOWN\x10\x18\x12\x19\n" +
-	"\x15ERROR_REASON_INTERNAL\x10\x19BL\n" +
+	"\x15ERROR_REASON_INTERNAL\x10\x19\x12!\n" +
+	"\x1dERROR_REASON_ACCESS_UNDECIDED\x10\x1aBL\n" +
 	"\x15dev.evegateway.eve.v1P\x01Z1github.com/evegateway/evegateway/gen/eve/v1;evev1b\x06proto3"
 
 var (
