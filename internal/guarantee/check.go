@@ -74,12 +74,38 @@ func (c *check) call(n int, k *Call) {
 		w.relative = true
 	}
 	w.begin = w.at
+	if k.Forged {
+		w.forged()
+		return
+	}
 	for i, m := range k.Messages {
 		w.message = i
 		w.take(m)
 	}
 	w.message = len(k.Messages)
 	w.close(resumed)
+}
+
+// forged checks a call with an anchor that is not that of the line before the cursor: nothing comes but signs of life,
+// and then the refusal.
+func (w *walk) forged() {
+	for i, m := range w.c.Messages {
+		switch m.GetCheckpoint().GetReason() {
+		case evev1.CheckpointReason_CHECKPOINT_REASON_HEARTBEAT, evev1.CheckpointReason_CHECKPOINT_REASON_DRAINING,
+			evev1.CheckpointReason_CHECKPOINT_REASON_VERSION_CHANGED:
+			if proto.Equal(m.GetCursor(), w.c.Request.GetCursor()) {
+				continue
+			}
+		default:
+		}
+		w.message = i
+		w.violate(ErrVerified, "a message although the line before the cursor is another one than the cursor says")
+		return
+	}
+	w.message = len(w.c.Messages)
+	if reason := Reason(w.c.Err); w.c.Err == nil || reason != "CURSOR_DIVERGED" && refusesCursor(reason) && !w.changed(reason) {
+		w.violate(ErrVerified, "a cursor of another history is answered with %v %s", status.Code(w.c.Err), reason)
+	}
 }
 
 // fresh is the state of a client that has consumed nothing.
@@ -118,10 +144,6 @@ func (w *walk) take(m *evev1.SubscribeResponse) {
 	}
 	w.identity(m.GetCursor())
 	w.size(m)
-	if w.c.Forged {
-		w.violate(ErrVerified, "a message although the line before the cursor is another one than the cursor says")
-		return
-	}
 	it, isItem := itemOf(m)
 	switch {
 	case w.late != nil && isItem:
@@ -250,18 +272,17 @@ func (w *walk) behind(it *item) position {
 
 // wanted yields what must have been delivered or reported between two positions: wanted records, and the starts of
 // lines that the server skipped.
-func (w *walk) wanted(from, to position, yield func(p position, skipped bool)) {
-	h := w.history()
+func (w *walk) wanted(h *history, from, to position, yield func(position)) {
 	for line := from.line; line < h.end() && (line < to.line || line == to.line && to.slot > 0); line++ {
 		e := h.Entry(line)
 		if e.Kind == fakeeve.Skipped {
-			yield(position{line, 0}, true)
+			yield(position{line, 0})
 			continue
 		}
 		for slot := range slots(e) {
 			p := position{line, slot}
 			if !p.before(from) && p.before(to) && passes(w.c.Request.GetFilter(), e, slot) {
-				yield(p, false)
+				yield(p)
 			}
 		}
 	}
@@ -269,7 +290,11 @@ func (w *walk) wanted(from, to position, yield func(p position, skipped bool)) {
 
 // lack remembers what should have come between two positions: it may still come, which is bad in another way.
 func (w *walk) lack(from, to position) {
-	w.wanted(from, to, func(p position, _ bool) { w.missing = append(w.missing, p) })
+	_ = w.agreeing(func(h *history) (problem string) { // a record alone may be of more than one history
+		w.wanted(h, from, to, func(position) { problem = "a gap" })
+		return problem
+	})
+	w.wanted(w.history(), from, to, func(p position) { w.missing = append(w.missing, p) })
 }
 
 // remembered takes a position off the list of the missing.
@@ -295,26 +320,53 @@ func (w *walk) content(it *item) {
 	}
 }
 
+// agreeing narrows the histories to those that have no problem with something. With none left it returns the problem of
+// the oldest, and the histories stay.
+func (w *walk) agreeing(problem func(*history) string) string {
+	var left uint64
+	first := ""
+	for n, h := range w.histories {
+		if w.agree&(1<<n) == 0 {
+			continue
+		}
+		switch p := problem(h); {
+		case p == "":
+			left |= 1 << n
+		case first == "":
+			first = p
+		}
+	}
+	if left == 0 {
+		return first
+	}
+	w.agree = left
+	return ""
+}
+
 // claim checks a cursor that comes without a record: it moves over nothing that is wanted.
 func (w *walk) claim(to position, guarantee error, who string) {
 	if to.before(w.at) {
 		w.violate(guarantee, "%s goes back from %v to %v", who, w.at, to)
 		return
 	}
-	var first *position
-	n := 0
-	w.wanted(w.at, to, func(p position, _ bool) {
-		if first == nil {
-			first = &p
+	problem := w.agreeing(func(h *history) string {
+		n, first := 0, position{}
+		w.wanted(h, w.at, to, func(p position) {
+			if n == 0 {
+				first = p
+			}
+			n++
+		})
+		switch {
+		case n > 0:
+			return fmt.Sprintf("%s stands at %v, but %d records or skipped lines from %v on were neither delivered nor reported", who, to, n, first)
+		case to.line > h.Len():
+			return fmt.Sprintf("%s stands at %v, behind the last stored line %d", who, to, h.Len()-1)
 		}
-		n++
+		return ""
 	})
-	if first != nil {
-		w.violate(guarantee, "%s stands at %v, but %d records or skipped lines from %v on were neither delivered nor reported",
-			who, to, n, *first)
-	}
-	if end := w.history().Len(); to.line > end {
-		w.violate(guarantee, "%s stands at %v, behind the last stored line %d", who, to, end-1)
+	if problem != "" {
+		w.violate(guarantee, "%s", problem)
 	}
 	w.at = to
 }
@@ -350,7 +402,7 @@ func (w *walk) positioned(at position) {
 		return
 	case at.slot > 0:
 		w.violate(ErrBookmarkable, "the start %v is inside a line", at)
-	case w.c.Known && at.line < w.c.Tail+1-int64(w.c.Request.GetLastLines()), at.line > w.history().Len():
+	case w.c.Known && at.line < w.c.Tail+1-int64(w.c.Request.GetLastLines()):
 		w.violate(ErrBookmarkable, "the read starts at %v, the tail was %d", at, w.c.Tail)
 	}
 	w.relative, w.at, w.begin, w.blind = false, at, at, true
@@ -419,9 +471,6 @@ func (w *walk) close(resumed bool) {
 	switch {
 	case w.c.Err == nil && !w.ended:
 		w.violate(ErrGapless, "the status is OK, and no ENDED checkpoint came")
-	case w.c.Forged && reason != "CURSOR_DIVERGED" && refusesCursor(reason):
-		w.violate(ErrVerified, "a cursor of another history is refused with %s", reason)
-	case w.c.Forged:
 	case resumed && refusesCursor(reason) && !w.changed(reason):
 		w.violate(ErrResumable, "a cursor at %v that was handed out is refused with %s", w.begin, reason)
 	}

@@ -2,6 +2,7 @@ package guarantee
 
 import (
 	"encoding/json"
+	"fmt"
 
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
 	"github.com/evegateway/evegateway/internal/fakeeve"
@@ -48,22 +49,27 @@ func (w *walk) whole(at position) {
 
 // reached checks that the reason of an end is true at a position.
 func (w *walk) reached(why evev1.EndReason, at position, sessionEnded bool) {
-	h := w.history()
-	switch why {
-	case evev1.EndReason_END_REASON_SESSION_ENDED:
-		if h.terminal < 0 || !sessionEnded || at.line != h.terminal+1 && w.late == nil {
-			w.violate(ErrAtomicEnd, "the session is said to have ended before %v, its last line is %d", at, h.terminal)
+	problem := w.agreeing(func(h *history) string {
+		switch why {
+		case evev1.EndReason_END_REASON_SESSION_ENDED:
+			if h.terminal < 0 || !sessionEnded || at.line != h.terminal+1 && w.late == nil {
+				return fmt.Sprintf("the session is said to have ended before %v, its last line is %d", at, h.terminal)
+			}
+		case evev1.EndReason_END_REASON_STREAM_CLOSED:
+			if !w.session.Closed || at.line != h.Len() {
+				return fmt.Sprintf("the stored stream is said to be closed before %v, it has %d lines", at, h.Len())
+			}
+		case evev1.EndReason_END_REASON_BOUND_REACHED:
+			if problem := w.bound(h, at); problem != "" {
+				return fmt.Sprintf("the bound is said to be reached before %v: %s", at, problem)
+			}
+		default:
+			return "the end has no reason"
 		}
-	case evev1.EndReason_END_REASON_STREAM_CLOSED:
-		if !w.session.Closed || at.line != h.Len() {
-			w.violate(ErrAtomicEnd, "the stored stream is said to be closed before %v, it has %d lines", at, h.Len())
-		}
-	case evev1.EndReason_END_REASON_BOUND_REACHED:
-		if problem := w.bound(h, at); problem != "" {
-			w.violate(ErrAtomicEnd, "the bound is said to be reached before %v: %s", at, problem)
-		}
-	default:
-		w.violate(ErrAtomicEnd, "the end has no reason")
+		return ""
+	})
+	if problem != "" {
+		w.violate(ErrAtomicEnd, "%s", problem)
 	}
 }
 
@@ -91,7 +97,8 @@ func (w *walk) bound(h *history, at position) string {
 			return "no turn ends there"
 		}
 		for i := w.begin.line; i < last; i++ {
-			if e := h.Entry(i); e.Kind == fakeeve.Commit && rests(e) && (i > w.begin.line || w.begin.slot == 0) {
+			e, seen := h.Entry(i), w.session.Trimmed == nil || !w.session.Trimmed(i)
+			if e.Kind == fakeeve.Commit && rests(e) && seen && (i > w.begin.line || w.begin.slot == 0) {
 				return "a turn ended before"
 			}
 		}

@@ -34,7 +34,8 @@ func (l *lateness) assume(n int64) {
 
 // lateItem is item where events may be late: w.at.line events were consumed, it is not known which.
 func (w *walk) lateItem(it *item, c *evev1.Cursor) {
-	line, again := w.recognise(it)
+	before := positionOf(c).line - 1 // how many were consumed before it, by what the cursor says
+	line, again := w.recognise(it, before)
 	switch {
 	case line < 0 && again:
 		w.violate(ErrUnique, "%v comes again", it)
@@ -42,17 +43,17 @@ func (w *walk) lateItem(it *item, c *evev1.Cursor) {
 	case line < 0:
 		w.violate(ErrIsolated, "%v is stored nowhere in the session", it)
 		return
-	case line < w.at.line-w.session.Late, line > w.at.line+w.session.Late:
-		w.violate(ErrOrdered, "%v, which is stored as line %d, comes after %d others", it, line, w.at.line)
+	case line < before-w.session.Late, line > before+w.session.Late:
+		w.violate(ErrOrdered, "%v, which is stored as line %d, comes after %d others", it, line, before)
 	}
 	w.late.came[line] = true
 	w.content(it)
 	w.advance(positionOf(c), w.at.line+1, it.String())
 }
 
-// recognise finds the line that an item is: of several that say the same, one that did not come yet. again tells that
-// all of them did.
-func (w *walk) recognise(it *item) (line int64, again bool) {
+// recognise finds the line that an item is: of several that say the same, the nearest that did not come yet. again
+// tells that all of them did.
+func (w *walk) recognise(it *item, near int64) (line int64, again bool) {
 	h := w.history()
 	line = -1
 	for i := range h.Len() {
@@ -60,7 +61,7 @@ func (w *walk) recognise(it *item) (line int64, again bool) {
 		case !it.is(h.Entry(i), 0):
 		case w.late.came[i]:
 			again = true
-		case line < 0 || abs(i-w.at.line) < abs(line-w.at.line):
+		case line < 0 || abs(i-near) < abs(line-near):
 			line = i
 		}
 	}
