@@ -188,7 +188,7 @@ func (r *Reader) counted(l *Line) error {
 	}
 	if r.begun {
 		if err := r.match(l); err != nil {
-			return err
+			return r.doubt(err)
 		}
 		r.begun = false
 	}
@@ -239,7 +239,7 @@ func (r *Reader) consume(l *Line) error {
 func (r *Reader) reconcile(l *Line) error {
 	done, err := r.overlap.take(l)
 	if err != nil {
-		return err
+		return r.doubt(err)
 	}
 	if !done {
 		r.conn.deadline = time.Now().Add(anchorWait) // for the next of them
@@ -268,7 +268,7 @@ func (r *Reader) reconcile(l *Line) error {
 func (r *Reader) verify(l *Line) error {
 	if !r.begun {
 		if err := r.match(l); err != nil {
-			return err
+			return r.doubt(err)
 		}
 		r.trail.last = l.Identity
 		r.before = Before{Identity: l.Identity, At: l.At, Terminal: l.Terminal}
@@ -287,6 +287,18 @@ func (r *Reader) match(l *Line) error {
 	e := failf(Diverged, "line %d is not the one that was read: the history behind the position has changed", l.Number)
 	e.Meta = map[string]string{"line": strconv.FormatUint(l.Number, 10)}
 	return e
+}
+
+// doubt decides what a line that is not the expected one means. A live server whose storage lags sends from its tail
+// on, whatever it was asked for (contract O3): only a body whose tail was checked can tell that the history is another.
+func (r *Reader) doubt(diverged error) error {
+	if r.bounded {
+		return diverged
+	}
+	r.Release()
+	r.tailFirst = true
+	r.failures++
+	return nil
 }
 
 func tooLarge(l *Line, limit int) error {

@@ -67,11 +67,11 @@ func TestHistoryVerified(t *testing.T) {
 		}},
 		{name: "at a lease", open: true, lines: numbered(3), calls: []call{{
 			during: []moment{{30 * time.Second, replace(2, other)}},
-			want:   join(pages(0, 3), "CAUGHT_UP 2 @3"), status: diverged, reads: []string{"tail 0", "live 2", "live 2 +1m0s"},
+			want:   join(pages(0, 3), "CAUGHT_UP 2 @3"), status: diverged, reads: []string{"tail 0", "live 2", "live 2 +1m0s", "tail 2 +1m0.125s"},
 		}}},
 		{name: "at a retry", open: true, lines: numbered(3), calls: []call{{
 			during: []moment{{30 * time.Second, cut(replace(2, other))}},
-			want:   join(pages(0, 3), "CAUGHT_UP 2 @3"), status: diverged, reads: []string{"tail 0", "live 2", "live 2 +30.125s"},
+			want:   join(pages(0, 3), "CAUGHT_UP 2 @3"), status: diverged, reads: []string{"tail 0", "live 2", "live 2 +30.125s", "tail 2 +30.375s"},
 		}}},
 		{name: "in a bounded read", open: true, lines: numbered(5), script: []fakeeve.Fault{
 			{LineDelay: time.Second, CutAt: fakeeve.AtLine(3, 5)},
