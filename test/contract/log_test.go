@@ -78,6 +78,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 			Header: http.Header{"X-Eve-Stream-Version": nil, "Content-Type": {secret("type")}}, Verbatim: body("x"),
 		}, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "no answer", fault: fakeeve.Fault{Delay: fakeeve.Forever}, want: "INFO AGENT_UNAVAILABLE"},
+		{name: "hangs up", config: func(c *gateway.Config) { c.Agents[0].Transport = &hangsUp{} }, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "cut short", lines: []string{line}, fault: fakeeve.Fault{CutAt: fakeeve.AtLine(0, 30), Cut: fakeeve.Abort}, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "a tail index that is none", fault: fakeeve.Fault{TailHeader: new(secret("tail"))}, want: "INFO AGENT_UNAVAILABLE"},
 		{name: "another history", lines: []string{line}, ask: rig.From(&evev1.Cursor{
