@@ -253,6 +253,9 @@ func (r *Reader) reconcile(l *Line) error {
 		}
 	}
 	for _, l := range o.fresh {
+		if r.lingering { // behind the bound
+			break
+		}
 		if err := r.accept(l); err != nil || r.ended {
 			return err
 		}
