@@ -101,7 +101,7 @@ func ahead(need, tail int64) error {
 
 // adopt makes an open body the one to read.
 func (r *Reader) adopt(c *conn, bounded bool) error {
-	if r.version != 0 && (r.version == 27) != (c.version == 27) {
+	if r.version != 0 && r.positioned && (r.version == 27) != (c.version == 27) {
 		if r.begun {
 			c.close()
 			e := failf(VersionInsideLine, "the stream version changed from %d to %d inside line %d", r.version, c.version, r.next)

@@ -384,7 +384,7 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 	clean := errors.Is(err, io.EOF)
 	reached := uint64(c.num) >= r.next && r.overlap == nil // the line before the position was passed
 	switch {
-	case clean && r.bounded && r.overlap != nil && c.num > c.tail:
+	case (clean || errors.Is(err, errNoAnchor)) && r.bounded && r.overlap != nil && c.num > c.tail: // it need not end there
 		return r.unmatched()
 	case clean && c.closed && (reached || r.trail.last == "") && (r.caughtUp || r.trail.last == ""):
 		// Nothing will ever follow. A position that only a jump reached has no line before it to wait for.

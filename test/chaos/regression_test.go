@@ -20,12 +20,14 @@ import (
 
 // found is a session in a rig, and the calls one client has made.
 type found struct {
-	t     *testing.T
-	rig   *rig.Rig
-	log   *fakeeve.MemLog
-	late  int64
-	cross bool
-	calls []guarantee.Call
+	t      *testing.T
+	rig    *rig.Rig
+	eve    *fakeeve.Session
+	log    *fakeeve.MemLog
+	stored []*fakeeve.MemLog // all histories, the present one last
+	late   int64
+	cross  bool
+	calls  []guarantee.Call
 }
 
 const foundSession = "wrun_found"
@@ -33,17 +35,26 @@ const foundSession = "wrun_found"
 // replay runs a test in a bubble, in front of a session with these lines, and checks in the end what the client got.
 func replay(t *testing.T, version int, lines []string, faults []fakeeve.Fault, test func(*found)) {
 	t.Helper()
+	replayAt(t, fakeeve.SessionSpec{Version: version}, lines, faults, test)
+}
+
+func replayAt(t *testing.T, spec fakeeve.SessionSpec, lines []string, faults []fakeeve.Fault, test func(*found)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &found{t: t, log: fakeeve.NewMemLog(lines...)}
+		f.stored = []*fakeeve.MemLog{f.log}
 		f.rig = rig.New(t, rig.Options{})
 		defer f.rig.Close()
 		synctest.Wait()
-		f.rig.Eve.AddSession(foundSession, fakeeve.SessionSpec{Version: version, Log: f.log})
+		spec.Log = f.log
+		f.eve = f.rig.Eve.AddSession(foundSession, spec)
 		f.rig.Eve.Script(foundSession, fakeeve.Faults(faults...))
 		test(f)
 		s := guarantee.Session{
 			Agent: rig.Agent, ID: foundSession, Closed: true, Late: f.late, Crossed: f.cross,
-			Histories: []guarantee.Log{guarantee.Lines(slices.Collect(fakeeve.Entries(f.log, version, 0, -1)))},
+		}
+		for _, log := range f.stored {
+			s.Histories = append(s.Histories, guarantee.Lines(slices.Collect(fakeeve.Entries(log, spec.Version, 0, -1))))
 		}
 		for _, v := range guarantee.Check(s, f.calls) {
 			t.Error(v)
@@ -68,6 +79,14 @@ func (f *found) later(after time.Duration, lines ...string) {
 		f.log.Append(lines...)
 		f.log.End()
 	})
+}
+
+// rewrite gives the session another history, and cuts whoever reads the one before.
+func (f *found) rewrite(lines ...string) {
+	f.log = fakeeve.NewMemLog(lines...)
+	f.stored = append(f.stored, f.log)
+	f.eve.Update(func(spec *fakeeve.SessionSpec) { spec.Log = f.log })
+	f.eve.CutAll(fakeeve.Abort)
 }
 
 func foundEvent(i int, typ string) string {
@@ -150,5 +169,38 @@ func TestNothingBeforeTheStartOfARelativeRead(t *testing.T) {
 				t.Errorf("%d messages, then %v; want none and DRAINING", len(k.Messages), k.Err)
 			}
 		})
+	})
+}
+
+// The same of a checkpoint that the version has changed: nothing had been read under the one before.
+func TestNoVersionChangeBeforeTheStart(t *testing.T) {
+	lines := []string{foundEvent(0, "x.a"), foundEvent(1, "x.b"), foundEvent(2, "x.c")}
+	faults := []fakeeve.Fault{{Version: 27, CutAt: fakeeve.AtLine(1, 3), Cut: fakeeve.Reset}}
+	replay(t, 26, lines, faults, func(f *found) {
+		f.cross = true
+		k := f.call(&evev1.SubscribeRequest{SessionId: foundSession, Start: &evev1.SubscribeRequest_LastLines{LastLines: 1}}, 10*time.Second)
+		if len(k.Messages) == 0 {
+			t.Error("no message")
+		}
+	})
+}
+
+// A server before eve 0.44.3, whose bodies go on behind the tail, with a history that is not the one that was read: the
+// reader waited for the lines it remembered, on one connection after the other, and said nothing for ever.
+func TestRewrittenUnderAnOldServer(t *testing.T) {
+	spec := fakeeve.SessionSpec{Version: 24, Quirks: fakeeve.Quirks{TailInformational: true, IgnoresFollow: true}}
+	var before, after []string
+	for i := range 14 {
+		before = append(before, foundEvent(i, "x.before"))
+		after = append(after, foundEvent(i+min(i/9, 1)*100, "x.after"))
+	}
+	copy(after, before[:9])
+	replayAt(t, spec, before[:13], nil, func(f *found) {
+		k := f.call(rig.FromStart(foundSession), time.Second)
+		f.rewrite(after...)
+		last := k.Messages[len(k.Messages)-1]
+		if k := f.call(rig.From(last.GetCursor()), time.Minute); guarantee.Reason(k.Err) != "CURSOR_DIVERGED" {
+			t.Errorf("left: %t, status %v; want CURSOR_DIVERGED", k.Left, k.Err)
+		}
 	})
 }

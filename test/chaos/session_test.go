@@ -109,6 +109,9 @@ func (s *stored) store(n int) {
 
 // rewrite gives the session another history, which has the first keep lines in common with the present one.
 func (s *stored) rewrite(rnd *rand.Rand, keep, n int) {
+	if s.terminal {
+		keep = min(keep, int(s.end())-1)
+	}
 	s.past = append(s.past, slices.Clone(s.lines[:s.n]))
 	s.salt++
 	s.lines = slices.Clone(s.lines[:keep])
