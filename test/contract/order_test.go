@@ -222,7 +222,7 @@ func TestIndistinguishable(t *testing.T) {
 // wherever in the lines that a position depends on it differs; what came in the place of a consumed event is not taken
 // for a late one.
 func TestOverlapRewritten(t *testing.T) {
-	const n = 30
+	const n = 50
 	other := func(i int) string { return legacy(500+i, "other.history") }
 	others := func(n int) (out []string) {
 		for i := range n {
@@ -238,6 +238,11 @@ func TestOverlapRewritten(t *testing.T) {
 		"all lines":            func([]string) []string { return others(n) },
 		"the second half":      func(l []string) []string { return append(l[:n/2], others(n/2)...) },
 		"a line is gone":       func(l []string) []string { return append(slices.Delete(l, n-5, n-4), other(1)) },
+		"far back one is gone": func(l []string) []string { return append(slices.Delete(l, n-25, n-24), other(1)) },
+		"one is moved far back": func(l []string) []string {
+			moved := l[n-2]
+			return slices.Insert(slices.Delete(l, n-2, n-1), 2, moved)
+		},
 		"one in place of two":  func(l []string) []string { return append(slices.Replace(l, n-5, n-3, other(1)), other(2)) },
 		"one after the last":   func(l []string) []string { return append(l[:n-1], other(1)) },
 		"the session is over":  func(l []string) []string { return append(l[:n-1], storedEnd) },
@@ -261,7 +266,7 @@ func TestOverlapRewritten(t *testing.T) {
 					s.Append(lines...)
 					for _, req := range []*evev1.SubscribeRequest{rig.From(part.Last().GetCursor()), rig.UntilTail(rig.From(part.Last().GetCursor()))} {
 						res := r.Subscribe(patient(t), req, nil)
-						if got, want := statusOf(res.Err), "FAILED_PRECONDITION CURSOR_DIVERGED line=29"; got != want {
+						if got, want := statusOf(res.Err), "FAILED_PRECONDITION CURSOR_DIVERGED line=49"; got != want {
 							t.Errorf("status %q (%v), want %q", got, res.Err, want)
 						}
 						if len(res.Messages) > 0 {
@@ -321,6 +326,64 @@ func TestOverlapLag(t *testing.T) {
 			want: join(want[:18], "CAUGHT_UP 17 @18", want[18:20]),
 		}}},
 	})
+}
+
+// TestOverlapUnderStream: a history that was rewritten under a stream is told however the connections end that show it.
+func TestOverlapUnderStream(t *testing.T) {
+	var lines, want []string
+	for i := range 20 {
+		lines = append(lines, legacy(i, "message.appended"))
+		want = append(want, fmt.Sprintf("event %d message.appended @%d", i, i+1))
+	}
+	rewrite := func(how fakeeve.How, end bool) moment {
+		return moment{time.Second, func(s *fakeeve.Session) {
+			s.MemLog().Replace(15, legacy(99, "other.history"))
+			s.CutAll(how)
+			if end {
+				s.MemLog().End()
+			}
+		}}
+	}
+	var cases []contractCase
+	for name, m := range map[string]moment{
+		"which ends": rewrite(fakeeve.Clean, true), "which goes on": rewrite(fakeeve.Clean, false), "which goes on after a reset": rewrite(fakeeve.Reset, false),
+	} {
+		cases = append(cases, contractCase{name: name, version: 26, open: true, rewritten: true, lines: lines, calls: []call{{
+			during: []moment{m, appends(2*time.Minute, legacy(100, "other.history"))},
+			want:   join(want, "CAUGHT_UP 19 @20"), status: "FAILED_PRECONDITION CURSOR_DIVERGED line=19",
+		}}})
+	}
+	runCases(t, cases)
+}
+
+// TestOverlapSkipped: where a server tells that it skipped lines that would be read again, the read goes on without
+// them, as it does at 27.
+func TestOverlapSkipped(t *testing.T) {
+	var lines, want []string
+	for i := range 40 {
+		lines = append(lines, legacy(i, "message.appended"))
+		want = append(want, fmt.Sprintf("event %d message.appended @%d", i, i+1))
+	}
+	var cases []contractCase
+	for _, skipped := range [][2]int64{{0, 30}, {0, 29}, {0, 20}, {10, 12}, {20, 25}, {29, 30}, {28, 29}} {
+		cases = append(cases, contractCase{
+			name: fmt.Sprintf("%d to %d", skipped[0], skipped[1]), version: 26, open: true, rewritten: true, lines: lines[:30], calls: []call{
+				{stop: 30, want: want[:30]},
+				{
+					before: func(s *fakeeve.Session) { s.Append(lines[30:]...); s.MemLog().Trim(skipped[0], skipped[1]) },
+					stop:   11, want: join(want[30:], "CAUGHT_UP 39 @40"),
+				},
+			},
+		})
+	}
+	cases = append(cases, contractCase{name: "over the position", version: 26, open: true, rewritten: true, lines: lines[:30], calls: []call{
+		{stop: 30, want: want[:30]},
+		{
+			before: func(s *fakeeve.Session) { s.Append(lines[30:]...); s.MemLog().Trim(20, 35) },
+			stop:   7, want: join("SOURCE_SKIPPED 30..35 @35?", want[35:], "CAUGHT_UP 39 @40"),
+		},
+	}})
+	runCases(t, cases)
 }
 
 // TestOverlapStoredLater: the event that overtook another is the last that a client has, and the storage has the other
