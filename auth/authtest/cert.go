@@ -1,6 +1,7 @@
 package authtest
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,20 +21,35 @@ type CA struct {
 	// PEM is its own certificate, as a file of roots has it.
 	PEM []byte
 
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	cert  *x509.Certificate
+	key   *ecdsa.PrivateKey
+	chain []byte // goes with every certificate; empty for a root
 }
 
 // NewCA makes an authority.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
 	ca := &CA{key: newKey(t)}
-	ca.cert = sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}, nil, ca.key, ca.key)
-	ca.PEM = encode("CERTIFICATE", ca.cert.Raw)
+	ca.certify(t, "test root", nil, ca.key)
 	return ca
+}
+
+// Below makes an authority that this one has certified. What it issues comes with its own certificate.
+func (ca *CA) Below(t testing.TB) *CA {
+	t.Helper()
+	sub := &CA{key: newKey(t)}
+	sub.certify(t, "test authority", ca.cert, ca.key)
+	sub.chain = append(bytes.Clone(sub.PEM), ca.chain...)
+	return sub
+}
+
+func (ca *CA) certify(t testing.TB, name string, parent *x509.Certificate, signer *ecdsa.PrivateKey) {
+	t.Helper()
+	ca.cert = sign(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, parent, ca.key, signer)
+	ca.PEM = encode("CERTIFICATE", ca.cert.Raw)
 }
 
 // Pool is the authority as the only root.
@@ -48,6 +64,8 @@ type Leaf struct {
 	URIs, DNS []string
 	// NotAfter is when it expires. Default: in an hour.
 	NotAfter time.Time
+	// ServerOnly makes it one that no client may show.
+	ServerOnly bool
 	// IsCA makes it the certificate of an authority.
 	IsCA bool
 }
@@ -72,6 +90,9 @@ func (ca *CA) Issue(t testing.TB, l Leaf) Pair {
 	if len(l.URIs) == 0 && len(l.DNS) == 0 {
 		template.DNSNames, template.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
+	if l.ServerOnly {
+		template.ExtKeyUsage = template.ExtKeyUsage[:1]
+	}
 	for _, text := range l.URIs {
 		u, err := url.Parse(text)
 		if err != nil {
@@ -85,7 +106,7 @@ func (ca *CA) Issue(t testing.TB, l Leaf) Pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Pair{Cert: encode("CERTIFICATE", cert.Raw), Key: encode("PRIVATE KEY", der)}
+	return Pair{Cert: append(encode("CERTIFICATE", cert.Raw), ca.chain...), Key: encode("PRIVATE KEY", der)}
 }
 
 // TLS is the pair as package tls wants it.

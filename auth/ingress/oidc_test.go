@@ -431,8 +431,13 @@ func TestIssuerOutOfReach(t *testing.T) {
 
 		issuer.Fail(http.StatusInternalServerError)
 		time.Sleep(time.Hour)
+		keys, discovery := issuer.Fetches()
 		for range 10 {
 			try("down, but its keys are known", old, 0)
+			time.Sleep(900 * time.Millisecond)
+		}
+		if k, d := issuer.Fetches(); k+d != keys+discovery+1 {
+			t.Errorf("asked %d times in ten seconds, although there is no hurry", k+d-keys-discovery)
 		}
 		issuer.Rotate(jose.ES256)
 		try("down, and a key that is not known", issuer.Token("ada", nil), auth.Unavailable)

@@ -40,6 +40,7 @@ func TestParseXFCC(t *testing.T) {
 		{"an escape at the end", `Subject="CN=x\`, nil},
 		{"another escape", `Subject="CN=\x";URI=spiffe://a/x`, nil},
 		{"text behind a quote", `Subject="CN=x"y;URI=spiffe://a/x`, nil},
+		{"a pair behind a quote", `Subject="CN=x"yURI=spiffe://a/x`, nil},
 		{"two quotes", `Subject="CN=x""y";URI=spiffe://a/x`, nil},
 		{"a quote inside", `URI=spiffe://a/"x"`, nil},
 		{"an equals sign without quotes", `Subject=CN=x;URI=spiffe://a/x`, nil},

@@ -25,6 +25,9 @@ func (o owners) Owner(_ context.Context, agent, session string) (key string, kno
 	if session == "wrun_down" {
 		return ada().Key(), true, errDown // whatever it says besides
 	}
+	if session == "wrun_ghost" {
+		return ada().Key(), false, nil // a key that nobody stands for
+	}
 	key, known = o[agent+"/"+session]
 	return key, known, nil
 }
@@ -129,6 +132,7 @@ func TestCheck(t *testing.T) {
 		// Not created through the gateway, or recorded without an owner.
 		{"owned", "wrun_unknown", with(none, map[string]want{"ada": {hidden, hidden, denied}, "bob": {ok, hidden, ok}, "workload": {hidden, hidden, denied}})},
 		{"owned", "wrun_none", with(none, map[string]want{"ada": {hidden, hidden, denied}, "bob": {ok, hidden, ok}, "workload": {hidden, hidden, denied}})},
+		{"owned", "wrun_ghost", with(none, map[string]want{"ada": {hidden, hidden, denied}, "bob": {ok, hidden, ok}, "workload": {hidden, hidden, denied}})},
 		{"owned", "wrun_down", with(none, map[string]want{"ada": {unavailable, unavailable, denied}, "bob": {ok, unavailable, ok}, "workload": {unavailable, unavailable, denied}})},
 
 		{"listed", "", all(want{ok, ok, denied})},

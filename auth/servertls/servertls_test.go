@@ -84,6 +84,7 @@ func TestHandshake(t *testing.T) {
 		loom := ca.Issue(t, authtest.Leaf{URIs: []string{"spiffe://mesh.test/loom"}}).TLS(t)
 		expired := ca.Issue(t, authtest.Leaf{DNS: []string{"loom.test"}, NotAfter: time.Now().Add(-time.Minute)}).TLS(t)
 		foreign := stranger.Issue(t, authtest.Leaf{DNS: []string{"loom.test"}}).TLS(t)
+		servers := ca.Issue(t, authtest.Leaf{DNS: []string{"loom.test"}, ServerOnly: true}).TLS(t)
 		with := func(c *tls.Config, change func(*tls.Config)) *tls.Config { change(c); return c }
 		for _, tt := range []struct {
 			name             string
@@ -110,6 +111,9 @@ func TestHandshake(t *testing.T) {
 			{name: "expired", client: with(trusting(ca), func(c *tls.Config) {
 				c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &expired, nil }
 			}), refused: true},
+			{name: "a server's", client: with(trusting(ca), func(c *tls.Config) {
+				c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &servers, nil }
+			}), refused: true},
 			{name: "a client that trusts another authority", client: trusting(stranger), refused: true},
 		} {
 			cfg := servertls.Config{CertFile: f.cert, KeyFile: f.key, ClientRootsFile: f.roots, RequireClientCert: tt.required, MinVersion: tt.min}
@@ -120,8 +124,9 @@ func TestHandshake(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			listening := s.TLS()
 			for i := range 2 { // the second time the client would resume
-				server, client, err := connect(t, s.TLS(), tt.client)
+				server, client, err := connect(t, listening, tt.client)
 				if tt.refused {
 					if err == nil {
 						t.Errorf("%s: connected", tt.name)
@@ -204,8 +209,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestVerifyExpired: time alone ends what a handshake has granted.
-func TestVerifyExpired(t *testing.T) {
+// TestVerify: time alone ends what a handshake has granted.
+func TestVerify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := authtest.NewCA(t)
 		f := newFiles(t, ca.Issue(t, authtest.Leaf{}), ca.PEM)
@@ -217,12 +222,35 @@ func TestVerifyExpired(t *testing.T) {
 		if err := s.Verify(state); err != nil {
 			t.Errorf("at first: %v", err)
 		}
+		if err := s.Verify(ca.State(t, ca.Issue(t, authtest.Leaf{DNS: []string{"loom.test"}, ServerOnly: true}))); err == nil {
+			t.Error("a server's certificate: verified")
+		}
 		time.Sleep(time.Hour + time.Second) // virtual
 		if err := s.Verify(state); err == nil {
 			t.Error("after it has expired: verified")
 		}
 		if err := s.Verify(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{}}); err == nil {
 			t.Error("without a certificate: verified")
+		}
+	})
+}
+
+// TestAuthorityBelow: certificates that come with a chain are verified, then and later.
+func TestAuthorityBelow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		root := authtest.NewCA(t)
+		below := root.Below(t)
+		f := newFiles(t, below.Issue(t, authtest.Leaf{}), root.PEM)
+		s, err := servertls.New(servertls.Config{CertFile: f.cert, KeyFile: f.key, ClientRootsFile: f.roots, RequireClientCert: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, _, err := connect(t, s.TLS(), trusting(root, below.Issue(t, authtest.Leaf{DNS: []string{"loom.test"}}).TLS(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Verify(&state); err != nil {
+			t.Errorf("verified again: %v", err)
 		}
 	})
 }
