@@ -81,8 +81,9 @@ func (r *Reader) openTail(first bool) error {
 }
 
 // saysClosed reads a body that has nothing for the reader to its end and says whether the stored stream is closed. A
-// bounded body need not tell, and most servers' do not.
+// bounded body need not tell, and most servers' do not; one that does not end is not waited for.
 func saysClosed(c *conn) bool {
+	c.deadline, c.linger = time.Now().Add(linger), true
 	for {
 		if _, err := c.next(); err != nil {
 			return errors.Is(err, io.EOF) && c.closed

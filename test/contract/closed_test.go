@@ -22,3 +22,16 @@ func TestPositionRecordThenClosed(t *testing.T) {
 		}},
 	}})
 }
+
+// One that does not end the body either is not waited for: what lies beyond its tail is refused within seconds.
+func TestPositionRecordThenSilence(t *testing.T) {
+	runCases(t, []contractCase{{
+		name: "by a server that does not bound", open: true, lines: numbered(2), quirks: fakeeve.Quirks{TailInformational: true, IgnoresFollow: true},
+		script: []fakeeve.Fault{{Verbatim: body(heartbeat, numbered(2)[0], numbered(2)[1], position(9), leaseEnded)}},
+		calls: []call{{
+			want:   join(pages(0, 2), "CAUGHT_UP 1 @2", "SOURCE_SKIPPED 2..9 @9?"),
+			reads:  []string{"tail 0", "tail 8", "tail 8 +1.25s", "tail 8 +2.5s"},
+			status: "OUT_OF_RANGE CURSOR_AHEAD line=8 tail=1",
+		}},
+	}})
+}
