@@ -48,9 +48,12 @@ test-real: ## Test against the real agent server; needs npm, Linux on x86-64
 smoke: build bin/grpcurl ## Use the built demo as a stranger would, with grpcurl alone
 	go test -count=1 -tags smoke -v ./test/smoke/...
 
+# Flags for the program in bench/, such as -time 10m.
+BENCH ?=
+
 .PHONY: bench
-bench: ## Run the benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## Measure what the gateway costs, as Markdown (BENCH='-time 10m' for more rounds)
+	go run ./bench $(BENCH)
 
 #: ## Check
 

@@ -89,12 +89,13 @@ func verdictOf(e *Error) verdict {
 	return ofCode(e.Code)
 }
 
-// ofReason is the table of api.md section 5.
+// ofReason is the table of api.md section 5, with the reasons that eve.v1.ErrorReason has beyond it.
 func ofReason(r evev1.ErrorReason) verdict {
 	switch r {
 	case evev1.ErrorReason_ERROR_REASON_AGENT_UNAVAILABLE,
 		evev1.ErrorReason_ERROR_REASON_AGENT_OVERLOADED,
 		evev1.ErrorReason_ERROR_REASON_SESSION_NOT_READY,
+		evev1.ErrorReason_ERROR_REASON_ACCESS_UNDECIDED,
 		evev1.ErrorReason_ERROR_REASON_QUOTA_EXCEEDED,
 		evev1.ErrorReason_ERROR_REASON_OVERLOADED,
 		evev1.ErrorReason_ERROR_REASON_DRAINING,

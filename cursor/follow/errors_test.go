@@ -45,6 +45,7 @@ func TestVerdictOfReasons(t *testing.T) {
 		{codes.Unauthenticated, "CREDENTIALS_INVALID", final},
 		{codes.Unauthenticated, "CREDENTIALS_EXPIRED", onceMore},
 		{codes.PermissionDenied, "ACCESS_DENIED", final},
+		{codes.Unavailable, "ACCESS_UNDECIDED", again},
 		{codes.Internal, "AGENT_REFUSED_CREDENTIALS", final},
 		{codes.Unavailable, "AGENT_UNAVAILABLE", again},
 		{codes.ResourceExhausted, "AGENT_OVERLOADED", again},

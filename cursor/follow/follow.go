@@ -76,6 +76,9 @@ type loop struct {
 	yield func(*evev1.SubscribeResponse, error) bool
 	// request is the next call's: it starts behind the last message handled.
 	request *evev1.SubscribeRequest
+	// at is the cursor of that message; begun: there was one.
+	at    cursor.Cursor
+	begun bool
 	// gained: the present call has moved the cursor, or was open for long.
 	gained bool
 }
@@ -171,6 +174,7 @@ func (l *loop) message(ctx context.Context, m *evev1.SubscribeResponse) error {
 		return errLeft
 	}
 	l.resumeAt(m.GetCursor())
+	l.at, l.begun = at, true
 	l.gained = l.gained || moved
 	if l.f.options.manual {
 		return nil
@@ -185,25 +189,19 @@ func (l *loop) move(m *evev1.SubscribeResponse) (to cursor.Cursor, moved bool, e
 	if to, err = cursor.FromProto(m.GetCursor()); err != nil {
 		return to, false, err
 	}
-	before := l.request.GetCursor()
-	if before == nil {
-		return to, true, nil // the place of a start that had no cursor
-	}
-	// Not read by FromProto: the first one is the program's, to be refused by the gateway when it is bad.
-	from := to
-	from.StreamIndex, from.StreamEventIndex = before.GetStreamIndex(), before.GetStreamEventIndex()
-	if name := before.GetAgent(); name != "" { // a program may leave names to the request
-		from.Agent = name
-	}
-	if name := before.GetSessionId(); name != "" {
-		from.SessionID = name
-	}
-	if child := before.GetChild(); child != nil {
-		from.Child = cursor.Child{ParentSessionID: child.GetParentSessionId(), CallID: child.GetCallId()}
+	from := l.at
+	if !l.begun {
+		start := l.request.GetCursor()
+		if start == nil {
+			return to, true, nil
+		}
+		// The program's own may leave names to the request, and is the gateway's to refuse.
+		from = to
+		from.StreamIndex, from.StreamEventIndex = start.GetStreamIndex(), start.GetStreamEventIndex()
 	}
 	order, err := to.Compare(from)
 	if err == nil && order < 0 {
-		err = fmt.Errorf("it stands at %v, behind it was %v", to, from)
+		err = fmt.Errorf("it went from %v back to %v", from, to)
 	}
 	return to, order > 0, err
 }

@@ -113,7 +113,7 @@ func TestMessages(t *testing.T) {
 			name:  "a cursor that goes back",
 			calls: calls{sends(nil, fact(2, 1), fact(2, 0)), sends(nil, fact(1, 9))},
 			got:   "2.1", starts: "tail, 2.1", wait: base / 2,
-			err: "follow: Internal: the gateway broke the rules: it stands at a/s@1.9 v27, behind it was a/s@2.1 v27",
+			err: "follow: Internal: the gateway broke the rules: it went from a/s@2.1 v27 back to a/s@1.9 v27",
 		},
 		{
 			name: "a cursor of another session",
@@ -124,6 +124,39 @@ func TestMessages(t *testing.T) {
 			}())},
 			got: "2.1", starts: "tail, 2.1", wait: base / 2,
 			err: "follow: Internal: the gateway broke the rules: cursor: session_id differs: the cursors are of different streams",
+		},
+		{
+			name: "a cursor of another agent",
+			calls: calls{sends(nil, fact(2, 1)), sends(nil, func() *evev1.SubscribeResponse {
+				m := fact(3, 0)
+				m.Cursor.Agent = "another"
+				return m
+			}())},
+			got: "2.1", starts: "tail, 2.1", wait: base / 2,
+			err: "follow: Internal: the gateway broke the rules: cursor: agent differs: the cursors are of different streams",
+		},
+		{
+			name: "a cursor of a child",
+			calls: calls{sends(nil, fact(2, 1)), sends(nil, func() *evev1.SubscribeResponse {
+				m := fact(3, 0)
+				m.Cursor.Child = &evev1.ChildStream{ParentSessionId: "p", CallId: "c"}
+				return m
+			}())},
+			got: "2.1", starts: "tail, 2.1", wait: base / 2,
+			err: "follow: Internal: the gateway broke the rules: cursor: child differs: the cursors are of different streams",
+		},
+		{
+			name: "a cursor of no child",
+			calls: calls{sends(nil, func() *evev1.SubscribeResponse {
+				m := fact(2, 1)
+				m.Cursor.Child = &evev1.ChildStream{ParentSessionId: "p", CallId: "c"}
+				return m
+			}()), sends(nil, func() *evev1.SubscribeResponse {
+				m := fact(3, 0)
+				return m
+			}())},
+			got: "2.1", starts: "tail, 2.1", wait: base / 2,
+			err: "follow: Internal: the gateway broke the rules: cursor: child differs: the cursors are of different streams",
 		},
 		{
 			name: "silence",
@@ -299,6 +332,28 @@ func TestCanceled(t *testing.T) {
 				t.Errorf("acknowledged %v: the message was handled", f.Cursor())
 			}
 		})
+	})
+}
+
+// pastDeadline is a context at its deadline, before its timer has fired.
+type pastDeadline struct{ context.Context }
+
+func (pastDeadline) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// TestDeadlineFirst: a call that was told of the deadline may end with it before the context does.
+func TestDeadlineFirst(t *testing.T) {
+	t.Parallel()
+	stub := &stub{calls: []func(serverStream) error{sends(nil, end(1))}}
+	stub.inBubble(t, func(t *testing.T, client evev1.StreamServiceClient) {
+		n := 0
+		for _, err := range follow.New(client, request()).Messages(pastDeadline{t.Context()}) {
+			if n++; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d errors", n)
+		}
 	})
 }
 
