@@ -3,11 +3,14 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/evegateway/evegateway/auth/dialguard"
 	"github.com/evegateway/evegateway/gateway/rpc"
 	"github.com/evegateway/evegateway/gateway/source"
 	evev1 "github.com/evegateway/evegateway/gen/eve/v1"
@@ -19,6 +22,9 @@ type agents map[string]*source.Client
 func newAgents(cfg *Config) (agents, error) {
 	all := agents{}
 	for _, a := range cfg.Agents {
+		if a.Transport == nil {
+			a.Transport = source.NewTransport(guardedDial)
+		}
 		sc := source.Config{URL: a.URL, Headers: a.Headers, Transport: a.Transport, MaxLineBytes: cfg.MaxLineBytes}
 		if a.Tune != nil {
 			a.Tune(&sc)
@@ -30,6 +36,12 @@ func newAgents(cfg *Config) (agents, error) {
 		all[a.Name] = client
 	}
 	return all, nil
+}
+
+// guardedDial dials agents, but no address that answers with a machine's credentials.
+func guardedDial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second, ControlContext: dialguard.Guard{}.Control}
+	return d.DialContext(ctx, network, address)
 }
 
 // Resolve implements rpc.Agents.

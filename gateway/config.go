@@ -27,7 +27,7 @@ type Config struct {
 	// DrainDelay is how long a stopping gateway goes on serving after its health turned NOT_SERVING, so that load
 	// balancers notice. Default none.
 	DrainDelay time.Duration
-	// Access says who may call, and what they may do. Nil: everyone on this machine may read everything.
+	// Access says who may call, and what they may do. Nil: whoever reaches the gateway may read everything.
 	Access *rpc.Access
 	// GuardAll asks for authentication for health and reflection, too.
 	GuardAll bool
@@ -49,7 +49,7 @@ type Agent struct {
 	Tune func(*source.Config)
 }
 
-// openAccess lets everyone on this machine read and act.
+// openAccess lets everyone who reaches the gateway read and act.
 func openAccess(agents []Agent) (*rpc.Access, error) {
 	everyone := []policy.Match{{IDs: []string{"*"}}}
 	all := map[string]policy.Agent{}

@@ -19,9 +19,11 @@ import (
 // serveCommand serves one agent. Each flag is also an environment variable and a key of the configuration file, see
 // settings.
 type serveCommand struct {
+	Access accessFlags `embed:""`
+
 	Config        string        `setting:"" placeholder:"FILE" help:"YAML file with flags as keys; flags and environment variables win over it."`
 	Listen        string        `setting:"" default:"127.0.0.1:7443" placeholder:"ADDRESS" help:"Where to listen, default ${default}; port 0 takes a free one."`
-	Insecure      bool          `setting:"" negatable:"" help:"Listen on other addresses than loopback, although the gateway has no TLS of its own."`
+	Insecure      bool          `setting:"" negatable:"" help:"Listen on other addresses than loopback even without TLS, or without asking who calls."`
 	EveURL        string        `setting:"" name:"eve-url" default:"http://127.0.0.1:2000" placeholder:"URL" help:"Base URL of the agent, default ${default}."`
 	EveBearerFile string        `setting:"" placeholder:"FILE" help:"File with the bearer token for the agent, read for every request."`
 	AgentName     string        `setting:"" default:"default" placeholder:"NAME" help:"What callers call the agent; they may leave it out. Default: ${default}."`
@@ -46,11 +48,13 @@ func (*serveCommand) BeforeResolve(command *kong.Context, p *process) error {
 // Run implements the command.
 func (c *serveCommand) Run(ctx context.Context, p *process) error {
 	log := newLogger(p.stderr, c.LogFormat, c.LogLevel)
-	srv, err := c.server(log)
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	srv, err := c.server(life, log)
 	if err != nil {
 		return err
 	}
-	lis, err := listen(ctx, c.Listen, c.Insecure)
+	lis, err := listen(ctx, c.Listen, c.Insecure || c.Access.TLSCert != "" && c.Access.recognises())
 	if err != nil {
 		return err
 	}
@@ -61,7 +65,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) error {
 }
 
 // server makes the gateway that the flags describe.
-func (c *serveCommand) server(log *slog.Logger) (*gateway.Server, error) {
+func (c *serveCommand) server(ctx context.Context, log *slog.Logger) (*gateway.Server, error) {
 	if c.MaxLineBytes <= 0 {
 		return nil, usagef("--max-line-bytes is %d, want at least 1", c.MaxLineBytes)
 	}
@@ -76,10 +80,14 @@ func (c *serveCommand) server(log *slog.Logger) (*gateway.Server, error) {
 		}
 		agent.Headers = bearer
 	}
+	access, opts, err := c.Access.build(ctx, agent.Name, log)
+	if err != nil {
+		return nil, err
+	}
 	srv, err := gateway.New(gateway.Config{
-		Agents: []gateway.Agent{agent}, MaxLineBytes: c.MaxLineBytes, Heartbeat: c.Heartbeat, DrainDelay: c.DrainDelay,
-		Logger: log,
-	})
+		Agents: []gateway.Agent{agent}, Access: access, MaxLineBytes: c.MaxLineBytes, Heartbeat: c.Heartbeat,
+		DrainDelay: c.DrainDelay, Logger: log,
+	}, opts...)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -104,16 +112,16 @@ func logListening(log *slog.Logger, lis net.Listener) {
 	log.Info("listening", "address", lis.Addr().String())
 }
 
-// listen opens the port. Without TLS that is for loopback only, unless insecure says otherwise.
-func listen(ctx context.Context, address string, insecure bool) (net.Listener, error) {
+// listen opens the port. Without TLS and callers that are recognised that is for loopback only, unless told otherwise.
+func listen(ctx context.Context, address string, anywhere bool) (net.Listener, error) {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
 		return nil, usagef("--listen: %w", err)
 	}
-	if !addr.IP.IsLoopback() && !insecure {
-		return nil, usagef("--listen: %s is not a loopback address, and the gateway has no TLS of its own: sessions "+
-			"would cross the network in the clear. Listen on loopback and let a proxy on this machine end TLS, or say "+
-			"--insecure where the network is private", address)
+	if !addr.IP.IsLoopback() && !anywhere {
+		return nil, usagef("--listen: %s is not a loopback address: sessions would cross the network in the clear, or go to "+
+			"whoever asks. Give the gateway TLS (--tls-cert, --tls-key) and a way to recognise callers (--token-file, "+
+			"--oidc-issuer or --trust-domain), listen on loopback, or say --insecure where the network is private", address)
 	}
 	// What was checked is what is opened: a name is not looked up again.
 	lis, err := new(net.ListenConfig).Listen(ctx, "tcp", addr.String())

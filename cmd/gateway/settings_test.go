@@ -25,6 +25,7 @@ func parseServe(t *testing.T, args []string, env map[string]string, file string)
 
 func defaults() serveCommand {
 	return serveCommand{
+		Access: accessFlags{Sessions: "shared", Recheck: time.Minute},
 		Listen: "127.0.0.1:7443", EveURL: "http://127.0.0.1:2000", AgentName: "default", MaxLineBytes: 16 << 20,
 		Heartbeat: 10 * time.Second, DrainTimeout: 30 * time.Second, LogFormat: "json", LogLevel: "info",
 	}
@@ -131,7 +132,7 @@ func TestBadSettings(t *testing.T) {
 		{"unknown key", nil, "eve_url: http://x", `unknown key "eve_url"; did you mean "eve-url"?`},
 		{"slip of the finger", nil, "hartbeat: 1s", `unknown key "hartbeat"; did you mean "heartbeat"?`},
 		{"capitals", nil, "Listen: x", `unknown key "Listen"; did you mean "listen"?`},
-		{"nothing like it", nil, "tls: true", `unknown key "tls"; known are listen, insecure`},
+		{"nothing like it", nil, "tls: true", `unknown key "tls"; known are tls-cert, tls-key`},
 		{"config in itself", nil, "config: x", `unknown key "config"`},
 		{"twice", nil, "listen: a\nlisten: b\n", `mapping key "listen" already defined`},
 		{"a list", nil, "listen: [a]", "cannot unmarshal"},

@@ -27,7 +27,7 @@ type ServerConfig struct {
 func ServerOptions(cfg ServerConfig) []grpc.ServerOption {
 	caught := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error { return Recovered(cfg.Logger, p) })
 	guarded := selector.MatchFunc(func(_ context.Context, c interceptors.CallMeta) bool {
-		return !cfg.OpenToAll || isOwn(c.FullMethod())
+		return !cfg.OpenToAll || !isPublic(c.FullMethod())
 	})
 	return []grpc.ServerOption{
 		grpc.ChainStreamInterceptor(streamTrailers, recovery.StreamServerInterceptor(caught),
@@ -35,6 +35,11 @@ func ServerOptions(cfg ServerConfig) []grpc.ServerOption {
 		grpc.ChainUnaryInterceptor(unaryTrailers, recovery.UnaryServerInterceptor(caught),
 			selector.UnaryServerInterceptor(cfg.Access.unaryAccess, guarded)),
 	}
+}
+
+// isPublic says whether a method is of health or reflection, the only services that can be open to all.
+func isPublic(fullMethod string) bool {
+	return strings.HasPrefix(fullMethod, "/grpc.health.v1.") || strings.HasPrefix(fullMethod, "/grpc.reflection.")
 }
 
 // isOwn says whether a method is of the gateway's own services.
