@@ -36,11 +36,16 @@ func (a *Access) check(ctx context.Context, agent string, action policy.Action, 
 	if !ok {
 		return auth.Refuse(auth.Unauthenticated, "nobody was authenticated", nil)
 	}
-	err := a.Policy.Check(ctx, p, agent, action, session)
-	if err != nil && auth.ReasonOf(err) == auth.Hidden {
-		if err := sleep(ctx, a.HideFor); err != nil {
-			return err
-		}
+	return a.hide(ctx, a.Policy.Check(ctx, p, agent, action, session))
+}
+
+// hide passes err on; one that must look like an unknown session takes its time.
+func (a *Access) hide(ctx context.Context, err error) error {
+	if err == nil || auth.ReasonOf(err) != auth.Hidden {
+		return err
+	}
+	if left := sleep(ctx, a.HideFor); left != nil {
+		return left
 	}
 	return err
 }

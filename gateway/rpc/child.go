@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/evegateway/evegateway/auth"
 	"github.com/evegateway/evegateway/cursor"
 	"github.com/evegateway/evegateway/gateway/source"
 )
@@ -24,7 +25,7 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 	for {
 		step, err := parent.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, noSession(errors.New("the parent has opened no such child"))
+			return nil, hidden("the parent has opened no such child")
 		}
 		if err != nil {
 			return nil, err
@@ -35,11 +36,16 @@ func findChild(ctx context.Context, log Log, child cursor.Child, session string)
 		if path, opened := search.line(step.Line); opened {
 			via, ok := source.ChildVia(path, child.ParentSessionID, session)
 			if !ok {
-				return nil, noSession(errors.New("the parent names a stream that is not the child's"))
+				return nil, hidden("the parent names a stream that is not the child's")
 			}
 			return via, nil
 		}
 	}
+}
+
+// hidden refuses a child; it is answered as an unknown session is.
+func hidden(cause string) error {
+	return auth.Refuse(auth.Hidden, "no such child", errors.New(cause))
 }
 
 // childSearch looks for the opening of one child.

@@ -108,7 +108,7 @@ func (s *StreamServer) Subscribe(req *evev1.SubscribeRequest, stream grpc.Server
 		return toError(out.step(&source.Step{Kind: source.StepEnded, End: source.SessionEnded}))
 	}
 	began := time.Now()
-	reader, err := open(ctx, s.cfg.Agents.Log(p.agent), p)
+	reader, err := s.open(ctx, p)
 	if err != nil {
 		err = toError(err)
 		s.logClosed(p, began, newSender(p, stream), err)
@@ -122,11 +122,11 @@ func (s *StreamServer) Subscribe(req *evev1.SubscribeRequest, stream grpc.Server
 }
 
 // open opens the read that a plan asks for.
-func open(ctx context.Context, log Log, p *plan) (Reader, error) {
-	req := p.request()
+func (s *StreamServer) open(ctx context.Context, p *plan) (Reader, error) {
+	req, log := p.request(), s.cfg.Agents.Log(p.agent)
 	if child := p.cursor.Child; !child.IsZero() {
 		via, err := findChild(ctx, log, child, req.Session)
-		if err != nil {
+		if err := s.cfg.Access.hide(ctx, err); err != nil {
 			return nil, err
 		}
 		req.Via = via
