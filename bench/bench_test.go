@@ -209,9 +209,11 @@ func TestProfile(t *testing.T) {
 		if row[4] == nothing || row[4] == "0.00" {
 			t.Errorf("allocations of %v", row)
 		}
-		text, err := os.ReadFile(filepath.Join(o.profile, row[len(row)-1]))
-		if err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) { // profiles are compressed
-			t.Errorf("the profile of %v has %d bytes: %v", row, len(text), err)
+		for _, suffix := range []string{cpuSuffix, allocsSuffix} {
+			text, err := os.ReadFile(filepath.Join(o.profile, row[len(row)-1]+suffix))
+			if err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) { // profiles are compressed
+				t.Errorf("the profile of %v has %d bytes: %v", row, len(text), err)
+			}
 		}
 	}
 }

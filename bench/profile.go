@@ -22,10 +22,10 @@ type allocations struct {
 }
 
 // newInside is the gateway in a process that can look inside itself: the same code as `gateway serve`, under the
-// profiler. An order with an address starts it in front of an Eve; each says whether to go on profiling, into which
-// file.
+// profiler. An order with an address starts it in front of an Eve; each says whether to go on profiling, and where to.
 func newInside() player {
 	var profiling *os.File
+	var name string
 	return func(ctx context.Context, o order) (a answer, err error) {
 		if o.Address != "" {
 			if a.Address, err = serveInside(ctx, o.Address); err != nil {
@@ -34,13 +34,13 @@ func newInside() player {
 		}
 		if profiling != nil {
 			pprof.StopCPUProfile()
-			if err := profiling.Close(); err != nil {
+			if err := errors.Join(profiling.Close(), writeAllocations(name+allocsSuffix)); err != nil {
 				return a, err
 			}
 			profiling = nil
 		}
-		if o.Profile != "" {
-			if profiling, err = os.Create(o.Profile); err != nil {
+		if name = o.Profile; name != "" {
+			if profiling, err = os.Create(name + cpuSuffix); err != nil { //nolint:gosec // where the caller wants it
 				return a, err
 			}
 			if err := pprof.StartCPUProfile(profiling); err != nil {
@@ -52,6 +52,21 @@ func newInside() player {
 		a.allocations = allocations{Mallocs: stats.Mallocs, Allocated: stats.TotalAlloc, Collections: stats.NumGC}
 		return a, nil
 	}
+}
+
+// What is behind the name of a profile.
+const (
+	cpuSuffix    = ".cpu.pprof"
+	allocsSuffix = ".allocs.pprof"
+)
+
+// writeAllocations writes what the process has allocated since it began.
+func writeAllocations(path string) error {
+	f, err := os.Create(path) //nolint:gosec // where the caller wants it
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }
 
 // serveInside serves a gateway until the process ends.
@@ -68,7 +83,11 @@ func serveInside(ctx context.Context, eve string) (string, error) {
 	return lis.Addr().String(), nil
 }
 
-// profile writes a CPU profile for each shape and payload, and prints what a record allocates.
+// profiledReads is how often a session is read for a profile: CPU time is sampled a hundred times a second.
+const profiledReads = 10
+
+// profile writes profiles for each shape and payload, of CPU time and of allocations, and prints what a record
+// allocates.
 func profile(ctx context.Context, o options, stdout io.Writer) error {
 	if err := os.MkdirAll(o.profile, 0o750); err != nil {
 		return err
@@ -81,12 +100,12 @@ func profile(ctx context.Context, o options, stdout io.Writer) error {
 	var b strings.Builder
 	b.WriteString("What the gateway allocates, its whole process included. Budget: raw ≤ 10 allocations per record.\n\n")
 	t := table{b: &b}
-	t.row("session", "version", "payload", "records", "allocations/record", "B/record", "records/collection", "CPU profile")
+	t.row("session", "version", "payload", "records", "allocations/record", "B/record", "records/collection", "profiles")
 	for _, f := range figures(o) {
 		if f.server != viaGateway || f.growth {
 			continue
 		}
-		name := fmt.Sprintf("%s-%d-%s.pprof", f.session.Shape, f.session.Version, strings.ReplaceAll(payloadName(f.payload), " ", ""))
+		name := fmt.Sprintf("%s-%d-%s", f.session.Shape, f.session.Version, strings.ReplaceAll(payloadName(f.payload), " ", ""))
 		fmt.Fprintln(o.log, "bench: profiling", name)
 		r, spent, err := m.inside(ctx, f, filepath.Join(o.profile, name), o.log)
 		if err != nil {
@@ -96,7 +115,7 @@ func profile(ctx context.Context, o options, stdout io.Writer) error {
 		t.row(string(f.session.Shape), fmt.Sprint(f.session.Version), payloadName(f.payload), count(n),
 			decimal(float64(spent.Mallocs)/n), count(float64(spent.Allocated)/n), count(n/float64(spent.Collections)), name)
 	}
-	b.WriteString("\n`go tool pprof -top` shows what is in a profile.\n")
+	b.WriteString("\n`go tool pprof -top` shows what is in a profile, " + cpuSuffix + " or " + allocsSuffix + ".\n")
 	_, err = io.WriteString(stdout, b.String())
 	return err
 }
@@ -124,6 +143,7 @@ func (m *measurer) inside(ctx context.Context, f *figure, path string, stderr io
 	if err != nil {
 		return r, spent, err
 	}
+	o.Reads = profiledReads
 	a, err := m.reader.do(o)
 	if err != nil {
 		return r, spent, err

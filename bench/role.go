@@ -30,7 +30,7 @@ type order struct {
 	Payload int32
 	// Reads is how often to read it.
 	Reads int
-	// Profile is a file to write a CPU profile to until the next order without one.
+	// Profile is where to write profiles to until the next order without one: a path that the suffixes complete.
 	Profile string
 }
 
