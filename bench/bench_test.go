@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "{\"msg\":\"starting\"}\nnot JSON\n{\"msg\":\"listening\",\"address\":%q}\n", address)
 		<-ctx.Done()
 	default:
+		// Under the race detector every process waits a second before it ends, in case there is a race yet to be told.
+		if err := os.Setenv("GORACE", "atexit_sleep_ms=10"); err != nil {
+			panic(err)
+		}
 		goleak.VerifyTestMain(m)
 	}
 }
