@@ -57,6 +57,7 @@ type Reader struct {
 	trail   trail
 	overlap *overlap // up to version 26, until the connection is reconciled with the trail
 	held    *Line    // up to version 26, the session's end until the connection has nothing else
+	cut     bool     // it was cut behind held
 	before  Before
 	version uint32
 	tail    int64 // of the first open
@@ -146,10 +147,13 @@ func (r *Reader) Next() (Step, error) {
 // advance does one thing towards the next step.
 func (r *Reader) advance() error {
 	if r.conn == nil {
-		if r.held != nil {
-			return r.release()
+		switch {
+		case r.held == nil:
+			return r.reopen()
+		case r.cut:
+			return r.reread()
 		}
-		return r.reopen()
+		return r.release()
 	}
 	ev, err := r.conn.next()
 	switch {
@@ -209,6 +213,26 @@ func (r *Reader) accept(l *Line) error {
 		return nil
 	}
 	return r.consume(l)
+}
+
+// reread looks for what the session's end has overtaken, in the stored order, when the connection was cut behind it. The
+// end itself is not given up for that: history can vanish right behind it (contract O14).
+func (r *Reader) reread() error {
+	end := r.held
+	r.held, r.cut, r.tailFirst = nil, false, true
+	r.failures++
+	err := r.reopen()
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Reason {
+	case Expired, NotFound, Unavailable:
+		r.held = end
+		return r.release()
+	default:
+		return err
+	}
 }
 
 // release consumes the session's end that was held back.
@@ -368,10 +392,7 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 		return ctxErr
 	}
 	if r.held != nil {
-		if !errors.Is(err, errNoAnchor) { // cut: what the end has overtaken is still to come, in the stored order
-			r.held, r.tailFirst = nil, true
-			r.failures++
-		}
+		r.cut = !errors.Is(err, errNoAnchor)
 		return nil
 	}
 	if r.lingering {

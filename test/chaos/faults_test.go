@@ -109,7 +109,7 @@ func (f *faults) body(c fakeeve.Conn, fault *fakeeve.Fault) {
 	if f.one(5) {
 		fault.Heartbeat = -1
 	}
-	if f.one(8) {
+	if f.one(8) && !f.session.late { // slower than the gateway waits for what is late
 		fault.LineDelay = pick(f.rnd, 5*time.Millisecond, 300*time.Millisecond, 3*time.Second)
 	}
 }

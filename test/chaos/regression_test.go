@@ -113,6 +113,29 @@ func TestEndOvertakesAnEventAndIsCut(t *testing.T) {
 	}
 }
 
+// Looking for what the end may have overtaken must not cost the end itself where history vanishes with the session
+// (contract O14).
+func TestEndIsCutAndHistoryIsGone(t *testing.T) {
+	for _, purge := range []bool{false, true} {
+		lines := []string{foundEvent(0, "x.a"), foundEvent(1, "x.b")}
+		faults := []fakeeve.Fault{{}, {CutAt: fakeeve.AtLine(3, 0), Cut: fakeeve.Abort}}
+		replay(t, 26, lines, faults, func(f *found) {
+			time.AfterFunc(time.Second, func() {
+				f.log.Append(foundEvent(2, "session.completed"), foundEvent(3, "x.never"))
+				if synctest.Wait(); purge {
+					f.rewrite()
+				} else {
+					f.eve.Expire()
+				}
+			})
+			k := f.call(rig.FromStart(foundSession), time.Minute)
+			if k.Left || k.Err != nil || len(k.Messages) != 5 {
+				t.Errorf("purged: %t; %d messages, left: %t, status %v; want 3 events, CAUGHT_UP and ENDED", purge, len(k.Messages), k.Left, k.Err)
+			}
+		})
+	}
+}
+
 // A cursor behind a commit says version 27, whoever sent the commit. Read from a server of 26 it also has a trail, which
 // was compared with a connection that did not re-read it: CURSOR_DIVERGED, for ever.
 func TestTrailOfAnOlderServerUnder27(t *testing.T) {
