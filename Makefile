@@ -58,7 +58,8 @@ bench: ## Measure what the gateway costs, as Markdown (BENCH='-time 10m' for mor
 #: ## Check
 
 .PHONY: lint
-lint: bin/golangci-lint ## Vet and lint the Go code
+lint: bin/golangci-lint ## Vet and lint the Go code; go.mod says what it needs and no more
+	go mod tidy -diff
 	go vet ./...
 	bin/golangci-lint run ./...
 

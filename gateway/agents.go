@@ -75,7 +75,7 @@ type eveLog struct{ client *source.Client }
 func (l eveLog) Open(ctx context.Context, req source.Request) (rpc.Reader, error) {
 	r, err := l.client.Read(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, err // not r: a nil *source.Reader would be no nil rpc.Reader
 	}
 	return r, nil
 }

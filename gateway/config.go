@@ -29,8 +29,6 @@ type Config struct {
 	DrainDelay time.Duration
 	// Access says who may call, and what they may do. Nil: whoever reaches the gateway may read everything.
 	Access *rpc.Access
-	// GuardAll asks for authentication for health and reflection, too.
-	GuardAll bool
 	// Logger gets the gateway's log. Default: none.
 	Logger *slog.Logger
 }
@@ -102,7 +100,9 @@ func (c *Config) complete() error {
 		c.Access = open
 	}
 	if c.Access.HideFor == 0 {
-		c.Access.HideFor = 2 * time.Second
+		access := *c.Access // the caller's stays as it is
+		access.HideFor = source.DefaultSettle
+		c.Access = &access
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

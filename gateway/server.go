@@ -58,7 +58,7 @@ func New(cfg Config, opts ...grpc.ServerOption) (*Server, error) {
 // options replace the defaults of grpc-go that do not fit streams that live for hours.
 func (s *Server) options() []grpc.ServerOption {
 	return append(rpc.ServerOptions(rpc.ServerConfig{
-		Logger: s.cfg.Logger, Access: s.cfg.Access, OpenToAll: !s.cfg.GuardAll, Draining: s.draining,
+		Logger: s.cfg.Logger, Access: s.cfg.Access, Draining: s.draining,
 	}),
 		grpc.MaxConcurrentStreams(1000),
 		grpc.MaxHeaderListSize(32<<10),

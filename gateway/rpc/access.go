@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/evegateway/evegateway/auth"
 	"github.com/evegateway/evegateway/auth/ingress"
 	"github.com/evegateway/evegateway/auth/policy"
@@ -30,11 +28,20 @@ type Access struct {
 	HideFor time.Duration
 }
 
-// check authorises a call of a principal that ctx carries.
-func (a *Access) check(ctx context.Context, agent string, action policy.Action, session string) error {
+// principal is who calls, as the interceptor found out.
+func principal(ctx context.Context) (auth.Principal, error) {
 	p, ok := auth.PrincipalFrom(ctx)
 	if !ok {
-		return auth.Refuse(auth.Unauthenticated, "nobody was authenticated", nil)
+		return p, auth.Refuse(auth.Unauthenticated, "nobody was authenticated", nil)
+	}
+	return p, nil
+}
+
+// check authorises a call of a principal that ctx carries.
+func (a *Access) check(ctx context.Context, agent string, action policy.Action, session string) error {
+	p, err := principal(ctx)
+	if err != nil {
+		return err
 	}
 	return a.hide(ctx, a.Policy.Check(ctx, p, agent, action, session))
 }
@@ -52,9 +59,9 @@ func (a *Access) hide(ctx context.Context, err error) error {
 
 // watch returns when the caller's right to a stream has ended, with the reason; nil when ctx has ended first.
 func (a *Access) watch(ctx context.Context, agent string, action policy.Action, session string) error {
-	p, ok := auth.PrincipalFrom(ctx)
-	if !ok {
-		return auth.Refuse(auth.Unauthenticated, "nobody was authenticated", nil)
+	p, err := principal(ctx)
+	if err != nil {
+		return err
 	}
 	caller := ingress.CallerOf(ctx)
 	w := auth.Watch{Every: a.Recheck, Grace: a.Grace, Ask: func(ctx context.Context) (auth.Principal, error) {
@@ -86,29 +93,3 @@ func (a *Access) authenticate(ctx context.Context) (context.Context, error) {
 	}
 	return auth.WithPrincipal(ctx, p), nil
 }
-
-// streamAccess authenticates the callers of streams.
-func (a *Access) streamAccess(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, err := a.authenticate(stream.Context())
-	if err != nil {
-		return err
-	}
-	return handler(srv, &contextStream{stream, ctx})
-}
-
-// unaryAccess authenticates the callers of unary rpcs.
-func (a *Access) unaryAccess(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, err := a.authenticate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return handler(ctx, req)
-}
-
-// contextStream is a stream with another context.
-type contextStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (s *contextStream) Context() context.Context { return s.ctx }

@@ -149,7 +149,7 @@ func toError(err error) error {
 		code, reason := sourceCode(src.Reason)
 		return &Error{Code: code, Reason: reason, Message: src.Message, Metadata: maps.Clone(src.Meta),
 			RetryAfter: src.RetryAfter, Err: err}
-	case errors.As(err, &refused):
+	case errors.As(err, &refused): // in a source.Error: the caller's own token, passed through, and the caller's to mend
 		return refusal(refused, err)
 	case errors.As(err, &cur):
 		field := "cursor"

@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"strings"
 
+	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/auth"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/selector"
 	"google.golang.org/grpc"
@@ -14,10 +16,10 @@ import (
 
 // ServerConfig is what every service of the gateway runs behind.
 type ServerConfig struct {
+	// Logger gets panics.
 	Logger *slog.Logger
+	// Access decides who gets in.
 	Access *Access
-	// OpenToAll exempts health and reflection from authentication.
-	OpenToAll bool
 	// Draining is closed when streams must end; those of health and reflection then end by themselves.
 	Draining <-chan struct{}
 }
@@ -27,13 +29,13 @@ type ServerConfig struct {
 func ServerOptions(cfg ServerConfig) []grpc.ServerOption {
 	caught := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error { return Recovered(cfg.Logger, p) })
 	guarded := selector.MatchFunc(func(_ context.Context, c interceptors.CallMeta) bool {
-		return !cfg.OpenToAll || !isPublic(c.FullMethod())
+		return !isPublic(c.FullMethod())
 	})
 	return []grpc.ServerOption{
 		grpc.ChainStreamInterceptor(streamTrailers, recovery.StreamServerInterceptor(caught),
-			selector.StreamServerInterceptor(cfg.Access.streamAccess, guarded), endWith(cfg.Draining)),
+			selector.StreamServerInterceptor(auth.StreamServerInterceptor(cfg.Access.authenticate), guarded), endWith(cfg.Draining)),
 		grpc.ChainUnaryInterceptor(unaryTrailers, recovery.UnaryServerInterceptor(caught),
-			selector.UnaryServerInterceptor(cfg.Access.unaryAccess, guarded)),
+			selector.UnaryServerInterceptor(auth.UnaryServerInterceptor(cfg.Access.authenticate), guarded)),
 	}
 }
 
@@ -62,7 +64,7 @@ func endWith(draining <-chan struct{}) grpc.StreamServerInterceptor {
 			case <-ctx.Done():
 			}
 		}()
-		return handler(srv, &contextStream{stream, ctx})
+		return handler(srv, &middleware.WrappedServerStream{ServerStream: stream, WrappedContext: ctx})
 	}
 }
 

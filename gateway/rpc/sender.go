@@ -89,10 +89,7 @@ func (s *sender) run(h *handoff, stop <-chan struct{}) error {
 }
 
 func (s *sender) goodbye() error {
-	if s.silent.Load() {
-		return errStopped
-	}
-	if s.starting {
+	if s.silent.Load() || s.starting {
 		return errStopped
 	}
 	if err := s.checkpoint(&evev1.Checkpoint{Reason: evev1.CheckpointReason_CHECKPOINT_REASON_DRAINING}); err != nil {

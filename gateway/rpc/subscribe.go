@@ -56,9 +56,13 @@ type Agents interface {
 
 // StreamConfig configures a StreamServer.
 type StreamConfig struct {
+	// Agents are whose sessions are read.
 	Agents Agents
+	// Access decides who may read what.
 	Access *Access
+	// Limits bound what requests ask for.
 	Limits Limits
+	// Logger gets a line for each stream that ended.
 	Logger *slog.Logger
 	// Draining is closed when open streams must end (DRAINING) and new ones are refused.
 	Draining <-chan struct{}

@@ -23,6 +23,9 @@ type HeaderSource interface {
 	Headers(ctx context.Context, refresh bool) (http.Header, error)
 }
 
+// DefaultSettle is the default of Config.Settle: how long it takes to find a session unknown.
+const DefaultSettle = 2 * time.Second
+
 // Config configures a Client. The zero value of every field but URL has a default.
 type Config struct {
 	// URL is the agent's base URL (contract 1.1). Required.
@@ -71,7 +74,7 @@ func NewClient(cfg Config) (*Client, error) {
 	setDefault(&cfg.OpenAttempts, 12)
 	setDefault(&cfg.BackoffBase, 250*time.Millisecond)
 	setDefault(&cfg.BackoffCap, 5*time.Second)
-	setDefault(&cfg.Settle, 2*time.Second)
+	setDefault(&cfg.Settle, DefaultSettle)
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Float64
 	}

@@ -60,8 +60,8 @@ func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg
 	}
 	v, err := strconv.ParseUint(version, 10, 32)
 	if err != nil || v < minVersion || v > maxVersion {
-		e := failf(VersionUnsupported, "the agent answers with stream version %q, want 21 to 27", cut(version, 32))
-		e.Meta = map[string]string{"stream_version": cut(version, 32)}
+		e := failf(VersionUnsupported, "the agent answers with stream version %q, want 21 to 27", truncate(version, 32))
+		e.Meta = map[string]string{"stream_version": truncate(version, 32)}
 		return nil, e
 	}
 	if id := h.Get("X-Eve-Session-Id"); id != "" && id != session {
@@ -84,7 +84,7 @@ func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg
 	return c, nil
 }
 
-func cut(s string, n int) string {
+func truncate(s string, n int) string {
 	if len(s) > n {
 		return s[:n]
 	}
@@ -123,7 +123,8 @@ type box struct {
 	one [1]Record
 }
 
-// next returns the next counted line or jump. io.EOF is a clean end of the body.
+// next returns the next counted line or jump. io.EOF is a clean end of the body. A line over the limit that was cut, too,
+// comes together with errTruncated.
 func (c *conn) next() (event, error) {
 	for {
 		ch, err := c.split.next()
@@ -131,10 +132,10 @@ func (c *conn) next() (event, error) {
 			return event{}, err
 		}
 		if ch.line == nil && ch.size > 0 { // over the limit, perhaps cut as well
-			if err != nil {
-				return event{line: c.tooLarge(ch.size)}, errTruncated
-			}
 			l := c.tooLarge(ch.size)
+			if err != nil {
+				return event{line: l}, errTruncated
+			}
 			c.num++
 			return event{line: l}, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Line identities (api.md section 2, "Verified"): a digest of what a line says, not of how it is spelled, and of
@@ -112,7 +113,7 @@ func (s *skimmer) meaning(buf []byte) []byte {
 	case '{':
 		members := map[string][]byte{}
 		_ = s.object(func(name []byte) error { // the value is valid JSON
-			key := string([]byte(s.text(name)))
+			key := strings.Clone(s.text(name))
 			members[key] = s.meaning(nil)
 			return nil
 		})

@@ -153,7 +153,7 @@ func (r *Reader) advance() error {
 		case r.cut:
 			return r.reread()
 		}
-		return r.release()
+		return r.takeEnd()
 	}
 	ev, err := r.conn.next()
 	switch {
@@ -229,14 +229,14 @@ func (r *Reader) reread() error {
 	switch e.Reason {
 	case Expired, NotFound, Unavailable:
 		r.held = end
-		return r.release()
+		return r.takeEnd()
 	default:
 		return err
 	}
 }
 
-// release consumes the session's end that was held back.
-func (r *Reader) release() error {
+// takeEnd consumes the session's end that was held back.
+func (r *Reader) takeEnd() error {
 	l := r.held
 	r.held, l.Number = nil, r.next
 	return r.consume(l)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -356,7 +357,7 @@ func (s *skimmer) readScope(sc *Scope) error {
 		*to = ""
 		if v != nil {
 			if id := s.text(v); id != *last { // owners repeat from record to record: keep one copy
-				*last = string(append([]byte(nil), id...))
+				*last = strings.Clone(id)
 			}
 			*to = *last
 		}
@@ -441,7 +442,7 @@ func (s *skimmer) typeName(quoted []byte) string {
 	if known, ok := knownType(s.text(quoted)); ok {
 		return known
 	}
-	return string([]byte(s.text(quoted)))
+	return strings.Clone(s.text(quoted))
 }
 
 // plain says whether a JSON string's inside is its own decoding: printable ASCII without escapes.
