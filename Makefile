@@ -39,6 +39,14 @@ test: ## Run all tests that need no other program, with the race detector
 	@test -n "$(RACE)" || echo "make test: no C compiler found, so WITHOUT the race detector" >&2
 	go test $(RACE) ./...
 
+# Which of the random runs: make chaos SEEDS=100000 FIRST=1000000
+SEEDS ?= 5000
+FIRST ?= 1
+
+.PHONY: chaos
+chaos: ## Run 5000 random sessions, faults, clients and restarts in virtual time (SEEDS=, FIRST=)
+	go test $(RACE) -count=1 -timeout 30m ./test/chaos -run 'TestChaos$$' -chaos.seeds=$(SEEDS) -chaos.first=$(FIRST)
+
 .PHONY: test-real
 test-real: ## Test against the real agent server; needs npm, Linux on x86-64
 	test/realeve/install.sh

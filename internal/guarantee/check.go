@@ -490,13 +490,29 @@ func (w *walk) changed(reason string) bool {
 	if reason == "STREAM_VERSION_CHANGED" {
 		return w.session.Crossed
 	}
-	consumed := w.at.line
-	if w.at.slot > 0 {
-		consumed++
-	}
 	last := w.histories[len(w.histories)-1]
 	for _, h := range w.histories[:len(w.histories)-1] {
-		if reason != "CURSOR_INVALID" && common(h, last) < consumed {
+		if reason != "CURSOR_INVALID" && common(h, last) < w.consumed(h) {
+			return true
+		}
+	}
+	return false
+}
+
+// consumed is how many lines of a history the gateway may have consumed when nothing more came: those in which nothing
+// is wanted count.
+func (w *walk) consumed(h *history) int64 {
+	to := w.at
+	for to.line < h.Len() && (to.slot > 0 || !w.wants(h.Entry(to.line))) {
+		to = position{to.line + 1, 0}
+	}
+	return to.line
+}
+
+// wants tells whether anything of a line is wanted.
+func (w *walk) wants(e fakeeve.Entry) bool {
+	for slot := range slots(e) {
+		if passes(w.c.Request.GetFilter(), e, slot) {
 			return true
 		}
 	}

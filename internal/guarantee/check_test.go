@@ -109,6 +109,10 @@ func TestHonestToo(t *testing.T) {
 			failed(reading(before, reading(before, nil, nil).Messages[6].GetCursor(), nil), 0, "CURSOR_DIVERGED"),
 		}},
 		{"rewritten under a stream", rewritten, []guarantee.Call{failed(reading(before, nil, nil), 9, "CURSOR_DIVERGED")}},
+		{"rewritten behind what a filter leaves out", rewritten, []guarantee.Call{
+			stop(reading(before, nil, nil), 4),
+			failed(reading(before, reading(before, nil, nil).Messages[3].GetCursor(), &evev1.Filter{IncludeTypes: []string{"y"}}), 0, "CURSOR_DIVERGED"),
+		}},
 		{"a forged anchor", sessionOf(lines), []guarantee.Call{forged(failed(reading(lines, nil, nil), 0, "CURSOR_DIVERGED"))}},
 		{"an omitted record", sessionOf(lines), []guarantee.Call{change(all, 0, func(m *evev1.SubscribeResponse) {
 			m.GetFact().RecordJson, m.GetFact().Omitted = "", &evev1.Omitted{Size: 45}

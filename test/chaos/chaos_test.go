@@ -16,6 +16,8 @@ import (
 )
 
 // Flags of this package.
+//
+//nolint:gochecknoglobals // the flags of a test binary
 var (
 	seedFlag  = flag.Uint64("chaos.seed", 0, "run this seed alone, and show its schedule with -v")
 	firstFlag = flag.Uint64("chaos.first", 1, "first of the seeds to run")

@@ -188,7 +188,7 @@ func (c *client) ask(rnd *rand.Rand) (req *evev1.SubscribeRequest, forged, detou
 	case 1:
 		req.Until = &evev1.Until{Bound: &evev1.Until_TurnEnd_{TurnEnd: &evev1.Until_TurnEnd{}}}
 	}
-	req.Payload = evev1.Payload(rnd.IntN(5)) //nolint:gosec // small
+	req.Payload = evev1.Payload(rnd.IntN(5))
 	if c.session.rewritten && req.GetPayload() == evev1.Payload_PAYLOAD_NONE {
 		req.Payload = evev1.Payload_PAYLOAD_RAW // or nobody could tell which history a record is of
 	}

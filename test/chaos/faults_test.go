@@ -34,17 +34,23 @@ func (f *faults) next(c fakeeve.Conn) fakeeve.Fault {
 	f.opening(&fault)
 	f.body(c, &fault)
 	f.form(c, &fault)
-	if f.session.late {
-		seed := f.rnd.Uint64()
-		fault.Late = func(line int64) int {
-			rnd := rand.New(rand.NewPCG(seed, uint64(line))) //nolint:gosec // reproducible on purpose
-			if rnd.IntN(4) > 0 {
-				return 0
-			}
-			return 1 + rnd.IntN(maxPlaces)
-		}
-	}
+	f.order(&fault)
 	return fault
+}
+
+// order draws which events are late. That is no fault but the server's way.
+func (f *faults) order(fault *fakeeve.Fault) {
+	if !f.session.late {
+		return
+	}
+	seed := f.rnd.Uint64()
+	fault.Late = func(line int64) int {
+		rnd := newRand(seed, uint64(line))
+		if rnd.IntN(4) > 0 {
+			return 0
+		}
+		return 1 + rnd.IntN(maxPlaces)
+	}
 }
 
 // one is true one time in a hundred, times so many.
@@ -78,9 +84,9 @@ func (f *faults) opening(fault *fakeeve.Fault) {
 	}
 	switch f.rnd.IntN(100) {
 	case 0:
-		fault.VersionHeader = pick(f.rnd, new(string), ptr("28"), ptr("later"))
+		fault.VersionHeader = pick(f.rnd, new(string), new("28"), new("later"))
 	case 1:
-		fault.TailHeader = pick(f.rnd, new(string), ptr("many"), ptr("-7"))
+		fault.TailHeader = pick(f.rnd, new(string), new("many"), new("-7"))
 	case 2:
 		fault.Header = http.Header{"X-Eve-Session-Id": {"wrun_other"}}
 		fault.Verbatim = bytes.Repeat([]byte(`{"at":"2026-10-01T00:00:00.000Z","facts":[{"type":"x.foreign","data":"wrun_other"}]}`+"\n"), 60)
@@ -92,8 +98,6 @@ func (f *faults) opening(fault *fakeeve.Fault) {
 		fault.Version = 21 + f.rnd.IntN(6)
 	}
 }
-
-func ptr(s string) *string { return &s }
 
 // body draws where the body ends or stalls.
 func (f *faults) body(c fakeeve.Conn, fault *fakeeve.Fault) {
@@ -109,7 +113,7 @@ func (f *faults) body(c fakeeve.Conn, fault *fakeeve.Fault) {
 	if f.one(5) {
 		fault.Heartbeat = -1
 	}
-	if f.one(8) && !f.session.late { // slower than the gateway waits for what is late
+	if f.one(8) && !f.session.late && !f.session.flood { // slower than is waited for what is late, or for the end
 		fault.LineDelay = pick(f.rnd, 5*time.Millisecond, 300*time.Millisecond, 3*time.Second)
 	}
 }

@@ -62,8 +62,8 @@ type run struct {
 	calm bool // nothing goes wrong any more
 }
 
-func newRand(seed uint64, what uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(seed, what)) //nolint:gosec // reproducible on purpose
+func newRand(seed, what uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, what))
 }
 
 // chaos runs one seed. Call it in a bubble.
@@ -100,7 +100,7 @@ func (r *run) setUp(seed uint64) {
 	for i := range len(r.sessions) + r.rnd.IntN(2) {
 		s := r.sessions[i%len(r.sessions)]
 		r.clients = append(r.clients, &client{
-			name: fmt.Sprintf("c%d", i), session: s, faults: &faults{rnd: newRand(seed, uint64(i)+1), session: s}, //nolint:gosec // small
+			name: fmt.Sprintf("c%d", i), session: s, faults: &faults{rnd: newRand(seed, uint64(i)+1), session: s},
 		})
 	}
 	r.options = rig.Options{
@@ -144,6 +144,11 @@ func (r *run) flood() {
 	time.Sleep(30 * time.Second)
 	synctest.Wait()
 	k.held = r.sent(c) - sent
+	r.logf("%s takes all", c.name)
+	k.allow(-1)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	r.look()
 }
 
 // fault is the script of all sessions.
@@ -163,7 +168,9 @@ func (r *run) fault(c fakeeve.Conn) fakeeve.Fault {
 		return fakeeve.Fault{Delay: fakeeve.Forever} // time must pass, or it would go on
 	}
 	var fault fakeeve.Fault
-	if !r.calm {
+	if r.calm {
+		reader.faults.order(&fault)
+	} else {
 		fault = reader.faults.next(c)
 	}
 	kind := "follows"
@@ -223,7 +230,7 @@ func (r *run) store(s *stored, n int) {
 func (r *run) history(s *stored, c *client) {
 	from := r.rnd.IntN(s.n + 1)
 	if c.session == s && r.rnd.IntN(2) == 0 {
-		from = min(s.n, int(c.at.GetStreamIndex())) //nolint:gosec // small
+		from = min(s.n, int(c.at.GetStreamIndex()))
 	}
 	switch {
 	case s.skips && s.n > 0:
@@ -331,18 +338,11 @@ func statusText(err error) string {
 	return fmt.Sprintf("%v %s", status.Code(err), guarantee.Reason(err))
 }
 
-// settle lets nothing go wrong any more, stores the rest, and waits until everybody is at the end.
+// settle lets nothing go wrong any more, has everybody follow, stores the rest, and waits until all are at the end.
 func (r *run) settle() {
 	r.mu.Lock()
 	r.calm = true
 	r.mu.Unlock()
-	for _, s := range r.sessions {
-		s.store(len(s.lines))
-		synctest.Wait()
-		if s.closed {
-			s.log.End()
-		}
-	}
 	r.logf("nothing goes wrong any more")
 	began := time.Now()
 	waiting := map[*client]bool{}
@@ -350,7 +350,19 @@ func (r *run) settle() {
 		waiting[c] = true
 		if c.running != nil {
 			c.running.allow(-1)
+		} else {
+			r.rest(c)
 		}
+	}
+	time.Sleep(time.Second)
+	synctest.Wait()
+	for _, s := range r.sessions {
+		s.store(len(s.lines))
+		synctest.Wait()
+		if s.closed {
+			s.log.End()
+		}
+		r.logf("%s has all its %d lines", s.id, s.n)
 	}
 	for len(waiting) > 0 && time.Since(began) < settleWithin {
 		synctest.Wait()
@@ -395,11 +407,16 @@ func (r *run) arrived(c *client) bool {
 			return true
 		}
 	}
+	r.rest(c)
+	return false
+}
+
+// rest asks for all that follows.
+func (r *run) rest(c *client) {
 	req := c.resume()
 	req.OnOversizeLine = evev1.OnOversizeLine_ON_OVERSIZE_LINE_SKIP
 	r.logf("%s asks for the rest, %s", c.name, requestText(req))
 	c.begin(r.rig, req, -1).calm = true
-	return false
 }
 
 // closedForReaders tells whether readers are told of the end. A stream of version 21 to 26 that is closed but has no
@@ -416,7 +433,7 @@ func (r *run) atEnd(c *client, k *call) bool {
 		return k.detour && r.leave(c)
 	}
 	at := k.messages[len(k.messages)-1].GetCursor()
-	return at.GetStreamEventIndex() == 0 && int64(at.GetStreamIndex()) == c.session.end() //nolint:gosec // a line number
+	return at.GetStreamEventIndex() == 0 && int64(at.GetStreamIndex()) == c.session.end()
 }
 
 // leave lets go of a call that leads nowhere.
@@ -451,8 +468,9 @@ func retryable(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Aborted, codes.ResourceExhausted:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // judge compares what every client received with what is stored.

@@ -67,7 +67,7 @@ func newStored(rnd *rand.Rand, id string) *stored {
 		s.rewritten, s.behind = true, false
 	case d < 28:
 		s.oversize = true
-	case d < 30:
+	case d < 29:
 		s.flood = true
 	case d < 55 && s.version == 27:
 		s.skips = true
