@@ -32,6 +32,7 @@ type cli struct {
 	Serve     serveCommand     `cmd:"" help:"Serve the sessions of an Eve agent over gRPC."`
 	Demo      demoCommand      `cmd:"" help:"Serve a scripted agent and follow one of its sessions: nothing else is needed."`
 	Subscribe subscribeCommand `cmd:"" help:"Read a session through a gateway, remembering how far."`
+	Verify    verifyCommand    `cmd:"" help:"Check what a gateway promises, on a session that is also read without it."`
 	Cursor    cursorCommand    `cmd:"" help:"Show what is in a saved cursor, as JSON."`
 	Version   versionCommand   `cmd:"" help:"Show the version of this program."`
 }

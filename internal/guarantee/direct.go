@@ -39,10 +39,10 @@ const (
 	directAttempts = 5                // requests in a row that bring nothing
 )
 
-// Read reads the stored stream of a session from its beginning to the tail it had at the first request. The whole of
-// it is kept in memory.
-func (s *Server) Read(ctx context.Context, session string) (*Direct, error) {
-	d, tail := &Direct{}, int64(-1)
+// Read appends to d what a session has stored behind it, up to the tail it has at the first request. Behind an empty d
+// that is the whole session; all of it is kept in memory.
+func (s *Server) Read(ctx context.Context, session string, d *Direct) error {
+	tail := int64(-1)
 	for failures := 0; ; {
 		before := len(d.Lines)
 		end, err := s.piece(ctx, session, d, tail)
@@ -54,15 +54,15 @@ func (s *Server) Read(ctx context.Context, session string) (*Direct, error) {
 		}
 		switch {
 		case err == nil && int64(len(d.Lines)) > tail:
-			return d, nil
+			return nil
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return ctx.Err()
 		case errors.Is(err, errFinal), failures >= directAttempts:
-			return nil, fmt.Errorf("reading session %s from %s: line %d of %d: %w", session, s.host(), len(d.Lines), tail+1, orShort(err))
+			return fmt.Errorf("reading session %s from %s: line %d of %d: %w", session, s.host(), len(d.Lines), tail+1, orShort(err))
 		}
 		failures++
 		if err := pause(ctx, time.Duration(failures)*250*time.Millisecond); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
