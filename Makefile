@@ -47,6 +47,10 @@ FIRST ?= 1
 chaos: ## Run 5000 random sessions, faults, clients and restarts in virtual time (SEEDS=, FIRST=)
 	go test $(RACE) -count=1 -timeout 30m ./test/chaos -run 'TestChaos$$' -chaos.seeds=$(SEEDS) -chaos.first=$(FIRST)
 
+.PHONY: conformance
+conformance: ## Read every scripted session of the conformance kit through the built gateway
+	go run ./test/conformance --gateway
+
 .PHONY: test-real
 test-real: ## Test against the real agent server; needs npm, Linux on x86-64
 	test/realeve/install.sh
