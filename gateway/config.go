@@ -61,6 +61,9 @@ func openAccess(agents []Agent) (*rpc.Access, error) {
 	return &rpc.Access{Authenticator: &ingress.Anonymous{Anywhere: true}, Policy: p}, nil
 }
 
+// maxMaxLineBytes bounds the line limit: a line is held in memory, whole.
+const maxMaxLineBytes = 1 << 30
+
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 func (c *Config) complete() error {
@@ -91,6 +94,9 @@ func (c *Config) complete() error {
 	}
 	if c.MaxLineBytes < 0 || c.DrainDelay < 0 {
 		return errors.New("configuration: a negative limit")
+	}
+	if c.MaxLineBytes > maxMaxLineBytes {
+		return fmt.Errorf("configuration: a line limit of %d bytes, want at most %d", c.MaxLineBytes, maxMaxLineBytes)
 	}
 	if c.Access == nil {
 		open, err := openAccess(c.Agents)

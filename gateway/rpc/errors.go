@@ -74,8 +74,8 @@ func (e *Error) GRPCStatus() *status.Status {
 		}})
 	}
 	s, err := status.New(e.Code, e.Message).WithDetails(details...)
-	if err != nil { // only for code OK
-		return status.New(codes.Internal, e.Message)
+	if err != nil { // a detail that cannot be encoded: the code and the trailers still tell
+		return status.New(e.Code, e.Message)
 	}
 	return s
 }

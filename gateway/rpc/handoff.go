@@ -42,7 +42,8 @@ func signal(c chan struct{}) {
 func (h *handoff) put(ctx context.Context, s source.Step, after time.Duration, busy func()) error {
 	var size int64
 	if s.Line != nil {
-		size = s.Line.Size
+		const perRecord = 160 // what is kept of one besides its bytes
+		size = s.Line.Size + perRecord*int64(len(s.Line.Records))
 	}
 	if h.tryPut(s, size) {
 		return nil

@@ -204,7 +204,7 @@ func (s *sender) tooLarge(m *evev1.SubscribeResponse, l *source.Line, slot int) 
 	const allowance = 2 << 10
 	size := int(l.Size)
 	if slot < len(l.Records) {
-		size = len(l.Records[slot].Raw)
+		size = len(l.Records[slot].Raw) + len(l.AtText) // of a commit, which stands outside of its facts
 	}
 	return 9*size+allowance > s.p.maxBytes && proto.Size(m) > s.p.maxBytes
 }

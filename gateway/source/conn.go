@@ -55,13 +55,18 @@ type event struct {
 func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg *Config, skim *skimmer, session string) (*conn, error) {
 	h := a.header
 	version := h.Get("X-Eve-Stream-Version")
-	if t, _, err := mime.ParseMediaType(h.Get("Content-Type")); version == "" && (err != nil || t != "application/x-ndjson") {
-		return nil, errors.New("the answer is no stream: content type " + strconv.Quote(t))
+	content := h.Get("Content-Type")
+	if t, _, err := mime.ParseMediaType(content); (version == "" || content != "") && (err != nil || t != "application/x-ndjson") {
+		return nil, errors.New("the answer is no stream: content type " + strconv.QuoteToASCII(truncate(t, 64)))
+	}
+	if e := h.Get("Content-Encoding"); e != "" && e != "identity" {
+		return nil, errors.New("the answer is encoded, although identity was asked for: a proxy rewrites it")
 	}
 	v, err := strconv.ParseUint(version, 10, 32)
 	if err != nil || v < minVersion || v > maxVersion {
-		e := failf(VersionUnsupported, "the agent answers with stream version %q, want 21 to 27", truncate(version, 32))
-		e.Meta = map[string]string{"stream_version": truncate(version, 32)}
+		shown := strconv.QuoteToASCII(truncate(version, 32))
+		e := failf(VersionUnsupported, "the agent answers with stream version %s, want 21 to 27", shown)
+		e.Meta = map[string]string{"stream_version": shown[1 : len(shown)-1]}
 		return nil, e
 	}
 	if id := h.Get("X-Eve-Session-Id"); id != "" && id != session {
@@ -155,6 +160,7 @@ func (c *conn) next() (event, error) {
 		switch t.transport {
 		case notTransport:
 			b.own()
+			c.skim.letGo()
 			b.Number, b.Version = uint64(c.num), c.version
 			c.num++
 			return event{line: &b.Line}, nil

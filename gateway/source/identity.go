@@ -111,10 +111,11 @@ func (s *skimmer) appendMeaning(buf, value []byte) []byte {
 func (s *skimmer) meaning(buf []byte) []byte {
 	switch kind := s.dec.PeekKind(); kind {
 	case '{':
-		members := map[string][]byte{}
+		// Of each member its digest: copying what is below level by level would be quadratic in the depth.
+		members := map[string][sha256.Size]byte{}
 		_ = s.object(func(name []byte) error { // the value is valid JSON
 			key := strings.Clone(s.text(name))
-			members[key] = s.meaning(nil)
+			members[key] = sha256.Sum256(s.meaning(nil))
 			return nil
 		})
 		names := make([]string, 0, len(members))
@@ -125,7 +126,8 @@ func (s *skimmer) meaning(buf []byte) []byte {
 		buf = binary.AppendUvarint(append(buf, '{'), uint64(len(names)))
 		for _, name := range names {
 			buf = appendText(buf, name)
-			buf = append(buf, members[name]...)
+			member := members[name]
+			buf = append(buf, member[:]...)
 		}
 		return buf
 	case '[':

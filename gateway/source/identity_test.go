@@ -152,7 +152,7 @@ func TestIdentityForms(t *testing.T) {
 		{27, `{"at":"2026-11-18T09:00:00.000Z","facts":[{"type":"turn.started"},{"type":"delivery.consumed"}]}`, "1c-i1mHZ45O1oTPHFc"},
 		{27, `{"progress":{"type":"content.delta","data":{"partId":"part_0","delta":"The tide turns."}}}`, "1pZau48zJUOM5eTGTB"},
 		{26, `{"type":"turn.started","data":{},"meta":{"id":"evt_01JD3Z8Q","at":"2026-11-18T09:00:00.000Z"}}`, "1eiQt96GVIuM_vTkas"},
-		{26, `{"type":"turn.started","data":{"sequence":0},"meta":{"at":"2026-11-18T09:00:00.000Z"}}`, "1eK-a-xMihO8CgXqoa"},
+		{26, `{"type":"turn.started","data":{"sequence":0},"meta":{"at":"2026-11-18T09:00:00.000Z"}}`, "1ei7RdCOiXyTRkUny0"},
 		{27, `not json`, "1ufM-h-_OUDm8MA3XY"},
 	} {
 		if got := identityOf(t, test.raw, test.version); got != test.want {

@@ -62,9 +62,13 @@ func (r *Reader) openTail(first bool) error {
 			r.tailFirst = false
 			return r.adopt(c, true)
 		}
-		if !first && r.trail.last == "" && saysClosed(c) {
-			r.end(StreamClosed) // the server itself named this position, and now says that nothing follows
-			return nil
+		if r.trail.last == "" {
+			// The server itself named this position, or names it again now: what it says of it counts.
+			closed := saysClosed(c)
+			if named := c.num >= int64(r.next); closed && (named || !first) {
+				r.end(StreamClosed)
+				return nil
+			}
 		}
 		c.close()
 		if since.IsZero() {

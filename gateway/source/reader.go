@@ -57,7 +57,6 @@ type Reader struct {
 	trail   trail
 	overlap *overlap // up to version 26, until the connection is reconciled with the trail
 	held    *Line    // up to version 26, the session's end until the connection has nothing else
-	cut     bool     // it was cut behind held
 	before  Before
 	version uint32
 	tail    int64 // of the first open
@@ -147,13 +146,10 @@ func (r *Reader) Next() (Step, error) {
 // advance does one thing towards the next step.
 func (r *Reader) advance() error {
 	if r.conn == nil {
-		switch {
-		case r.held == nil:
-			return r.reopen()
-		case r.cut:
+		if r.held != nil {
 			return r.reread()
 		}
-		return r.takeEnd()
+		return r.reopen()
 	}
 	ev, err := r.conn.next()
 	switch {
@@ -215,11 +211,11 @@ func (r *Reader) accept(l *Line) error {
 	return r.consume(l)
 }
 
-// reread looks for what the session's end has overtaken, in the stored order, when the connection was cut behind it. The
-// end itself is not given up for that: history can vanish right behind it (contract O14).
+// reread looks for what the session's end has overtaken, in the stored order: no silence on a live connection tells that
+// nothing is late. The end itself is not given up for that: history can vanish right behind it (contract O14).
 func (r *Reader) reread() error {
 	end := r.held
-	r.held, r.cut, r.tailFirst = nil, false, true
+	r.held, r.tailFirst = nil, true
 	r.failures++
 	err := r.reopen()
 	var e *Error
@@ -392,7 +388,6 @@ func (r *Reader) bodyEnded(ev event, err error) error {
 		return ctxErr
 	}
 	if r.held != nil {
-		r.cut = !errors.Is(err, errNoAnchor)
 		return nil
 	}
 	if r.lingering {

@@ -178,6 +178,8 @@ func (s *skimmer) validate(body []byte) error {
 	return s.end()
 }
 
+var errTooManyFacts = errors.New("more than 262144 facts in one commit")
+
 var errTrailing = errors.New("more than one JSON value on the line")
 
 func (s *skimmer) end() error {
@@ -267,12 +269,21 @@ func (s *skimmer) only(want, kind jsontext.Kind) ([]byte, error) {
 	return s.value()
 }
 
+// maxFacts is the most facts a commit can have: what is kept of each must not multiply the size of a line. Real
+// commits have a handful.
+const maxFacts = 1 << 18
+
+// readFacts reads the records of a commit.
 func (s *skimmer) readFacts(l *Line) error {
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
 	for {
-		switch s.dec.PeekKind() {
+		kind := s.dec.PeekKind()
+		if len(l.Records) == maxFacts && kind != ']' {
+			return errTooManyFacts
+		}
+		switch kind {
 		case ']':
 			_, err := s.dec.ReadToken()
 			return err
@@ -411,6 +422,20 @@ func (s *skimmer) readStrings(to *[]string) error {
 	return err
 }
 
+// letGo drops scratch space that one giant line made large: a reader that follows a quiet session keeps little.
+func (s *skimmer) letGo() {
+	if cap(s.scratch) > keepSpace {
+		s.scratch = nil
+	}
+	if cap(s.digest) > keepSpace {
+		s.digest = nil
+	}
+	if cap(s.records) > keepSpace/128 {
+		s.records = nil
+	}
+	s.raw, s.in = nil, bytes.Buffer{}
+}
+
 // text decodes a raw JSON string into scratch space: valid until the next call.
 func (s *skimmer) text(quoted []byte) string {
 	if len(quoted) < 2 {
@@ -486,8 +511,8 @@ func syntaxDetail(err error) string {
 	if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return fmt.Sprintf("not JSON at byte %d", syn.ByteOffset)
 	}
-	if errors.Is(err, errTrailing) {
-		return errTrailing.Error()
+	if errors.Is(err, errTrailing) || errors.Is(err, errTooManyFacts) {
+		return err.Error()
 	}
 	return "not JSON: ends too early"
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -28,25 +29,50 @@ func Item(dst *evev1.SubscribeResponse, l *source.Line, slot int, endOfLine bool
 }
 
 // Omit replaces the content of an item that [Item] made by a note of its size as the server wrote it, because the
-// message would be too large. Type, scope and coordinates stay. An unreadable line, which has no such note, loses
+// message would be too large. Type, scope and coordinates stay, cut where they are absurdly long. An unreadable line, which has no such note, loses
 // its text.
 func Omit(dst *evev1.SubscribeResponse, l *source.Line, slot int) {
 	switch item := dst.Item.(type) {
 	case *evev1.SubscribeResponse_Fact:
 		m := item.Fact
+		m.Type, m.RecordedAtText = short(m.Type), short(m.RecordedAtText)
+		shorten(m.Scope)
 		m.RecordJson, m.Lossy, m.Data, m.DecodeError = "", false, nil, ""
 		m.Omitted = omitted(l, slot)
 	case *evev1.SubscribeResponse_Progress:
 		m := item.Progress
+		m.Type = short(m.Type)
+		shorten(m.Scope)
 		m.RecordJson, m.Lossy, m.Data, m.DecodeError = "", false, nil, ""
 		m.Omitted = omitted(l, slot)
 	case *evev1.SubscribeResponse_Event:
 		m := item.Event
+		m.Type, m.MetaId, m.MetaAtText = short(m.Type), short(m.MetaId), short(m.MetaAtText)
+		m.DeliveryIds = slices.Clone(m.DeliveryIds[:min(len(m.DeliveryIds), 2)]) // the line's own
+		for i := range m.DeliveryIds {
+			m.DeliveryIds[i] = short(m.DeliveryIds[i])
+		}
 		m.RecordJson, m.Lossy = "", false
 		m.Omitted = omitted(l, slot)
 	case *evev1.SubscribeResponse_UnreadableLine:
 		m := item.UnreadableLine
 		m.Text, m.Truncated = "", l.Size > 0
+	}
+}
+
+// maxShort is the longest name that stays whole in an omitted record, in bytes. Real ones are a fraction of it.
+const maxShort = 256
+
+func short(s string) string {
+	if len(s) <= maxShort {
+		return s
+	}
+	return validText(s[:maxShort])
+}
+
+func shorten(s *evev1.Scope) {
+	if s != nil {
+		s.TurnId, s.RunId, s.TaskId, s.ChangeId = short(s.TurnId), short(s.RunId), short(s.TaskId), short(s.ChangeId)
 	}
 }
 

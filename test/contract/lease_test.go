@@ -112,7 +112,7 @@ func TestLeaseLegacy(t *testing.T) {
 	for v := 21; v <= 26; v++ {
 		cases = append(cases, contractCase{name: fmt.Sprint("negotiated at ", v), version: v, open: true, lines: lines, calls: []call{{
 			during: []moment{later}, want: join(seen, end),
-			reads: []string{"tail 0", "live 0", "live 0 +1m0s", "live 0 +2m0s", "live 0 +3m0s"},
+			reads: []string{"tail 0", "live 0", "live 0 +1m0s", "live 0 +2m0s", "live 0 +3m0s", "tail 0 +3m1.375s"},
 		}}})
 	}
 	runCases(t, cases)

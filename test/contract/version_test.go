@@ -149,7 +149,7 @@ func TestLegacyEnd(t *testing.T) {
 			contractCase{name: fmt.Sprint(v, ": session.failed, live"), version: v, open: true, lines: old, calls: []call{{
 				during: []moment{appends(time.Second, legacy(2, "turn.failed"), legacy(3, "session.failed"))},
 				want:   join(seen, "CAUGHT_UP 1 @2", "event 2 turn.failed @3", "event 3 session.failed @4 ended", "ENDED SESSION_ENDED @4 ended"),
-				reads:  []string{"tail 0", "live 0"},
+				reads:  []string{"tail 0", "live 0", "tail 0 +1.375s"},
 			}}},
 			contractCase{name: fmt.Sprint(v, ": a resume behind the end by a cursor that does not know it"), version: v, lines: join(old, legacy(2, "session.completed")), calls: []call{{
 				ask:   func(*evev1.Cursor) *evev1.SubscribeRequest { return rig.From(rig.At(session, uint32(v), 3)) },

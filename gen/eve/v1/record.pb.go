@@ -284,7 +284,8 @@ func (x *Scope) GetChangeId() string {
 	return ""
 }
 
-// Omitted stands for content that was not sent. Type, scope and source of the record are there.
+// Omitted stands for content that was not sent. Type, scope and source of the record are there; names of more than 256
+// bytes are cut, and at most two delivery ids are kept.
 type Omitted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why.
