@@ -162,6 +162,9 @@ func (c *testCase) check() error {
 	if c.Rule == "" {
 		return errors.New("no rule")
 	}
+	if c.Start < 0 {
+		return errors.New("start is negative")
+	}
 	switch c.Until {
 	case "":
 		c.Until = untilEnd
@@ -178,6 +181,9 @@ func (c *testCase) check() error {
 			}
 			c.Version = t.Version
 		}
+	}
+	if c.Version < 21 || c.Version > 27 {
+		return errors.New("version: want 21 to 27")
 	}
 	log, err := c.Log.build(c.Version)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +84,12 @@ func (c *client) connect() (ended bool, err error) {
 		from--
 		c.line--
 	}
-	resp, err := http.Get(fmt.Sprintf("%s/eve/v1/session/%s/stream?startIndex=%d", c.url, c.session, from))
+	url := fmt.Sprintf("%s/eve/v1/session/%s/stream?startIndex=%d", c.url, c.session, from)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false, err
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return false, err
 	}
@@ -152,4 +158,4 @@ func (c *client) read(text string) (ended bool) {
 	return ended
 }
 
-func (c *client) print(record map[string]any) { _ = c.out.Encode(record) }
+func (c *client) print(record map[string]any) { _ = c.out.Encode(record) } //nolint:errchkjson // numbers, text and bool

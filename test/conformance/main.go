@@ -30,11 +30,12 @@ type flags struct {
 var errFailed = errors.New("cases failed")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var f flags
 	kong.Parse(&f, kong.Name("conformance"), kong.Description("Runs a reader of Eve sessions against scripted ones."))
-	switch err := f.run(ctx, os.Stdout, os.Stderr); {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := f.run(ctx, os.Stdout, os.Stderr)
+	stop()
+	switch {
 	case errors.Is(err, errFailed):
 		os.Exit(1)
 	case err != nil:

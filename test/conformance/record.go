@@ -46,7 +46,8 @@ func readRecords(output io.Reader) ([]record, error) {
 	r := bufio.NewReader(output)
 	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return all, fmt.Errorf("reading the output: %w", err)
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
@@ -56,7 +57,7 @@ func readRecords(output io.Reader) ([]record, error) {
 			}
 			all = append(all, rec)
 		}
-		if err != nil {
+		if last {
 			return all, nil
 		}
 	}
@@ -185,11 +186,10 @@ func value(d *jsontext.Decoder) (any, error) {
 	case '"':
 		return t.String(), nil
 	case '0':
-		n, err := t.Float()
-		if err != nil {
-			return nil, nil // JavaScript reads Infinity, and writes null
+		if n, err := t.Float(); err == nil {
+			return n + 0, nil // JavaScript writes -0 as 0
 		}
-		return n + 0, nil // JavaScript writes -0 as 0
+		return nil, nil // over its range: JavaScript reads Infinity, and writes null
 	case 't', 'f':
 		return t.Bool(), nil
 	case '[':
@@ -217,6 +217,7 @@ func value(d *jsontext.Decoder) (any, error) {
 		}
 		_, err = d.ReadToken()
 		return object, err
+	default:
+		return nil, nil
 	}
-	return nil, nil
 }
