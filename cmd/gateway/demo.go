@@ -187,7 +187,7 @@ func introduce(p *process, address string, from cursor.Cursor, recorded []string
 	grpcurl := func(request string) string {
 		return fmt.Sprintf("grpcurl -plaintext -d %s %s eve.v1.StreamService/Subscribe", quoted(request), address)
 	}
-	fmt.Fprintf(p.stdout, `A gateway in front of a scripted agent. From another terminal:
+	fmt.Fprintf(p.stdout, `A gateway in front of a scripted agent. From another terminal (make bin/grpcurl builds grpcurl where there is none):
 
 What it serves:
   grpcurl -plaintext %s describe eve.v1.StreamService

@@ -12,6 +12,7 @@ import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/selector"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 )
 
 // ServerConfig is what every service of the gateway runs behind.
@@ -32,9 +33,9 @@ func ServerOptions(cfg ServerConfig) []grpc.ServerOption {
 		return !isPublic(c.FullMethod())
 	})
 	return []grpc.ServerOption{
-		grpc.ChainStreamInterceptor(streamTrailers, recovery.StreamServerInterceptor(caught),
+		grpc.ChainStreamInterceptor(streamTrailers(cfg.Logger), recovery.StreamServerInterceptor(caught),
 			selector.StreamServerInterceptor(auth.StreamServerInterceptor(cfg.Access.authenticate), guarded), endWith(cfg.Draining)),
-		grpc.ChainUnaryInterceptor(unaryTrailers, recovery.UnaryServerInterceptor(caught),
+		grpc.ChainUnaryInterceptor(unaryTrailers(cfg.Logger), recovery.UnaryServerInterceptor(caught),
 			selector.UnaryServerInterceptor(auth.UnaryServerInterceptor(cfg.Access.authenticate), guarded)),
 	}
 }
@@ -68,20 +69,33 @@ func endWith(draining <-chan struct{}) grpc.StreamServerInterceptor {
 	}
 }
 
-func streamTrailers(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	err := handler(srv, stream)
-	if e, ok := errors.AsType[*Error](err); ok {
-		stream.SetTrailer(e.trailer())
-		return e.GRPCStatus().Err() // the cause stays here
+func streamTrailers(log *slog.Logger) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		err := handler(srv, stream)
+		if e, ok := errors.AsType[*Error](err); ok {
+			logRefused(stream.Context(), log, info.FullMethod, e)
+			stream.SetTrailer(e.trailer())
+			return e.GRPCStatus().Err() // the cause stays here
+		}
+		return err
 	}
-	return err
 }
 
-func unaryTrailers(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	resp, err := handler(ctx, req)
-	if e, ok := errors.AsType[*Error](err); ok {
-		_ = grpc.SetTrailer(ctx, e.trailer()) // fails only outside of an rpc
-		return nil, e.GRPCStatus().Err()
+func unaryTrailers(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		resp, err := handler(ctx, req)
+		if e, ok := errors.AsType[*Error](err); ok {
+			logRefused(ctx, log, info.FullMethod, e)
+			_ = grpc.SetTrailer(ctx, e.trailer()) // fails only outside of an rpc
+			return nil, e.GRPCStatus().Err()
+		}
+		return resp, err
 	}
-	return resp, err
+}
+
+// logRefused tells operators of callers that were turned away, without a word of what they sent.
+func logRefused(ctx context.Context, log *slog.Logger, method string, e *Error) {
+	if e.Code == codes.Unauthenticated || e.Code == codes.PermissionDenied {
+		log.LogAttrs(ctx, slog.LevelWarn, "call refused", slog.String("method", method), slog.String("reason", e.ReasonName()))
+	}
 }

@@ -248,7 +248,7 @@ func (s *StreamServer) logClosed(p *plan, began time.Time, out *sender, err erro
 	attrs := []slog.Attr{
 		slog.String("agent", p.agent), slog.String("session", p.cursor.SessionID),
 		slog.Uint64("from_line", p.cursor.StreamIndex), slog.Int64("messages", out.messages.Load()),
-		slog.Uint64("to_line", out.line.Load()), slog.Duration("age", time.Since(began)),
+		slog.Uint64("to_line", out.line.Load()), slog.String("age", time.Since(began).Round(time.Millisecond).String()),
 	}
 	level, reason := slog.LevelInfo, "OK"
 	var e *Error
@@ -256,6 +256,9 @@ func (s *StreamServer) logClosed(p *plan, began time.Time, out *sender, err erro
 	case errors.As(err, &e):
 		reason = e.ReasonName()
 		attrs = append(attrs, slog.String("error", e.Message))
+		if src, ok := errors.AsType[*source.Error](err); ok && src.Cause != "" {
+			attrs = append(attrs, slog.String("cause", src.Cause))
+		}
 		if e.Code == codes.Internal {
 			level = slog.LevelError
 		}

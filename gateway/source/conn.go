@@ -57,10 +57,10 @@ func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg
 	version := h.Get("X-Eve-Stream-Version")
 	content := h.Get("Content-Type")
 	if t, _, err := mime.ParseMediaType(content); (version == "" || content != "") && (err != nil || t != "application/x-ndjson") {
-		return nil, errors.New("the answer is no stream: content type " + strconv.QuoteToASCII(truncate(t, 64)))
+		return nil, nonsense("the answer is no stream: its content type is not application/x-ndjson")
 	}
 	if e := h.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, errors.New("the answer is encoded, although identity was asked for: a proxy rewrites it")
+		return nil, nonsense("the answer is encoded, although identity was asked for: a proxy rewrites it")
 	}
 	v, err := strconv.ParseUint(version, 10, 32)
 	if err != nil || v < minVersion || v > maxVersion {
@@ -70,7 +70,7 @@ func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg
 		return nil, e
 	}
 	if id := h.Get("X-Eve-Session-Id"); id != "" && id != session {
-		return nil, errors.New("the answer is for another session")
+		return nil, nonsense("the answer is for another session")
 	}
 	c := &conn{ctx: ctx, cancel: cancel, body: a.body, skim: skim, version: uint32(v), tail: noTail, idle: cfg.Idle}
 	if c.version < 27 {
@@ -79,7 +79,7 @@ func newConn(ctx context.Context, cancel context.CancelCauseFunc, a *answer, cfg
 	if t := h.Get("X-Eve-Stream-Tail-Index"); t != "" {
 		n, err := strconv.ParseInt(t, 10, 64)
 		if err != nil || n < -1 || n > maxSafeInteger {
-			return nil, errors.New("malformed tail index in the answer")
+			return nil, nonsense("malformed tail index in the answer")
 		}
 		c.tail = n
 	}

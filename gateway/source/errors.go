@@ -1,7 +1,10 @@
 package source
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"time"
 )
 
@@ -45,8 +48,10 @@ type Error struct {
 	Meta map[string]string
 	// RetryAfter is how long to wait before a retry can help; zero when unknown or when none can.
 	RetryAfter time.Duration
-	// Err is the cause, for logs.
+	// Err is the cause. It may quote what Eve sent.
 	Err error
+	// Cause is what of Err is safe to log: an address that refuses, what of an answer was no stream.
+	Cause string
 }
 
 func (e *Error) Error() string {
@@ -57,6 +62,28 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// nonsense is what makes an answer none that Eve gives, in words of this package.
+type nonsense string
+
+func (n nonsense) Error() string { return string(n) }
+
+// safeCause is what of an error can be logged: HTTP errors may quote what the other side sent.
+func safeCause(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Error()
+	}
+	if n, ok := errors.AsType[nonsense](err); ok {
+		return n.Error()
+	}
+	switch {
+	case errors.Is(err, errOpenTimeout):
+		return errOpenTimeout.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	}
+	return fmt.Sprintf("%T", err)
+}
 
 func failf(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Message: fmt.Sprintf(format, args...)}

@@ -213,12 +213,14 @@ func TestVerified(t *testing.T) {
 	t.Run("at the start", func(t *testing.T) {
 		bubble(t, setup{lines: pages(6)}, func(w *world) {
 			start, begun, older := w.place(3), w.begun(3), w.place(3)
-			older.Anchor = "0" + older.Anchor[1:] // by another scheme: not judged
+			older.Anchor = "0" + older.Anchor[1:] // by a scheme that this build cannot judge: refused, not waved through
 			w.sess.MemLog().Replace(2, other(2))
 			_, err := w.read(source.Request{Start: start})
 			diverged(w, err, "2")
 			w.expectRequests("tail@2")
-			for _, p := range []source.Place{begun, older, {Line: 3, Version: 27}, {Line: 3}} { // line 2 is not theirs to judge
+			_, err = w.read(source.Request{Start: older})
+			diverged(w, err, "2")
+			for _, p := range []source.Place{begun, {Line: 3, Version: 27}, {Line: 3}} { // line 2 is not theirs to judge
 				w.expectRead(source.Request{Start: p, Bounded: true}, lines(3, 5), "caught up with 5", "ended: bound")
 			}
 			w.sess.MemLog().Replace(2, page(2))

@@ -18,7 +18,7 @@ import (
 //	1e  event of 21..26: meta.id, else type, meta.at and the data value
 //	1u  unreadable line: its bytes
 //
-// Identities of different schemes are not compared: a position that another build reached is resumed unverified.
+// An identity of another scheme is that of no line here: a build must read a scheme before any build writes it.
 const identityScheme = "1"
 
 // digest length-prefixes every part, so that no two lists of parts run together.

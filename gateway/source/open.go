@@ -154,7 +154,7 @@ func (r *Reader) connect(bounded bool) (*conn, error) {
 		wait := r.c.backoff(attempt)
 		var e *Error
 		if !errors.As(err, &e) {
-			e = &Error{Reason: Unavailable, Message: "the agent cannot be reached or answers nonsense", Err: unexpected(err)}
+			e = &Error{Reason: Unavailable, Message: "the agent cannot be reached or answers nonsense", Err: unexpected(err), Cause: safeCause(err)}
 		}
 		switch e.Reason {
 		case NotFound: // a session created a moment ago may not be readable yet
@@ -211,7 +211,7 @@ func (r *Reader) attempt(bounded, refresh bool) (*conn, error) {
 	}
 	c, err := newConn(ctx, cancel, a, &r.c.cfg, r.skim, r.req.Session)
 	if err == nil && bounded && c.tail == noTail {
-		err = errors.New("the answer to a bounded read has no tail index")
+		err = nonsense("the answer to a bounded read has no tail index")
 	}
 	if err != nil {
 		cancel(errReleased)

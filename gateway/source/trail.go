@@ -21,11 +21,12 @@ const (
 	trailLen = 2 * maxLate
 )
 
-// parseTrail reads an anchor. One of another scheme cannot be judged and gives an empty trail.
+// parseTrail reads an anchor. One that this build cannot judge, damaged or made by a scheme it does not know, is the
+// identity of no line: what cannot be verified is refused, never waved through. No anchor asks for no verification.
 func parseTrail(anchor string) trail {
 	last, marks, _ := strings.Cut(anchor, ".")
 	if !judgeable(last) {
-		return trail{}
+		return trail{last: anchor}
 	}
 	t := trail{last: last}
 	for ; len(marks) >= len(mark{}); marks = marks[len(mark{}):] {

@@ -101,13 +101,13 @@ func TestHistoryVerified(t *testing.T) {
 				want: join(pages(3, 5), "CAUGHT_UP 4 @5", "ENDED BOUND_REACHED @5"),
 			},
 		}},
-		{name: "not judged by a build that cannot compare", lines: numbered(5), calls: []call{
+		{name: "refused by a build that cannot compare", lines: numbered(5), calls: []call{
 			three, {
 				ask: func(last *evev1.Cursor) *evev1.SubscribeRequest {
 					last.Anchor = "9cAAAAAAAAAAAAAAAA"
 					return rig.UntilTail(rig.From(last))
 				},
-				want: join(pages(3, 5), "CAUGHT_UP 4 @5", "ENDED BOUND_REACHED @5"),
+				status: diverged,
 			},
 		}},
 		{name: "up to version 26", version: 26, open: true, lines: []string{legacy(0, "a"), legacy(1, "b"), legacy(2, "c")}, calls: []call{
