@@ -76,6 +76,7 @@ func (c *demoCommand) Run(ctx context.Context, p *process) error {
 		})
 	}()
 	<-ready
+	fmt.Fprintf(p.stdout, "The agent answers HTTP at %s, for gateway serve --eve-url and gateway verify.\n", running.URL)
 	err = c.show(ctx, p, conn, lis, live, recorded)
 	endServing()
 	return errors.Join(err, <-done)
