@@ -190,11 +190,17 @@ func (w *walk) item(it *item, c *evev1.Cursor) {
 		w.relative, w.at, w.begin = false, it.at, it.at
 	}
 	w.belongs(it)
+	_ = w.agreeing(func(h *history) string { // a record that says little may be of more than one history
+		if it.at.line < h.Len() && w.behind(h, it) == positionOf(c) {
+			return ""
+		}
+		return "another cursor"
+	})
 	h := w.history()
 	if it.at.line >= h.Len() {
 		return
 	}
-	next := w.behind(it)
+	next := w.behind(h, it)
 	switch {
 	case !it.at.before(w.at):
 		w.lack(w.at, it.at)
@@ -260,8 +266,8 @@ func (h *history) holds(it *item) bool {
 }
 
 // behind is the position of a cursor behind a record: in its line, unless no wanted record follows there.
-func (w *walk) behind(it *item) position {
-	e := w.history().Entry(it.at.line)
+func (w *walk) behind(h *history, it *item) position {
+	e := h.Entry(it.at.line)
 	for slot := it.at.slot + 1; slot < slots(e) && it.kind == fakeeve.Commit; slot++ {
 		if passes(w.c.Request.GetFilter(), e, slot) {
 			return position{it.at.line, it.at.slot + 1}
@@ -290,7 +296,7 @@ func (w *walk) wanted(h *history, from, to position, yield func(position)) {
 
 // lack remembers what should have come between two positions: it may still come, which is bad in another way.
 func (w *walk) lack(from, to position) {
-	_ = w.agreeing(func(h *history) (problem string) { // a record alone may be of more than one history
+	_ = w.agreeing(func(h *history) (problem string) { // here, too
 		w.wanted(h, from, to, func(position) { problem = "a gap" })
 		return problem
 	})

@@ -189,8 +189,8 @@ func (c *client) ask(rnd *rand.Rand) (req *evev1.SubscribeRequest, forged, detou
 		req.Until = &evev1.Until{Bound: &evev1.Until_TurnEnd_{TurnEnd: &evev1.Until_TurnEnd{}}}
 	}
 	req.Payload = evev1.Payload(rnd.IntN(5))
-	if c.session.rewritten && req.GetPayload() == evev1.Payload_PAYLOAD_NONE {
-		req.Payload = evev1.Payload_PAYLOAD_RAW // or nobody could tell which history a record is of
+	if c.session.late && req.GetPayload() == evev1.Payload_PAYLOAD_NONE {
+		req.Payload = evev1.Payload_PAYLOAD_RAW // what is late is recognised by what it says
 	}
 	req.OnOversizeLine = pick(rnd, evev1.OnOversizeLine_ON_OVERSIZE_LINE_FAIL, evev1.OnOversizeLine_ON_OVERSIZE_LINE_SKIP)
 	if rnd.IntN(3) == 0 {
