@@ -79,6 +79,22 @@ func TestHonestToo(t *testing.T) {
 		h.ended(evev1.EndReason_END_REASON_BOUND_REACHED)
 		return insert(stopAt(c, n), n, h.out[0])
 	}
+	// Without content, the first record of these two could be of either.
+	long := linesOf(27, commit(0, "x.a", "x.b"), commit(1, "x.c"))
+	short := linesOf(27, commit(1, "x.a"), commit(2, "x.d"))
+	twice := sessionOf(short)
+	twice.Histories = []guarantee.Log{long, short}
+	bare := func(c guarantee.Call) guarantee.Call {
+		c.Request.Payload = evev1.Payload_PAYLOAD_NONE
+		for i := range c.Messages {
+			c = change(c, i, func(m *evev1.SubscribeResponse) {
+				if m.GetFact() != nil {
+					m.GetFact().RecordJson = ""
+				}
+			})
+		}
+		return c
+	}
 	once := linesOf(27, commit(0, "x.a"), commit(1, "x.a", "x.b"), commit(2, "x.a"))
 	trimmed := sessionOf(once)
 	trimmed.Trimmed = func(i int64) bool { return i == 1 }
@@ -113,6 +129,7 @@ func TestHonestToo(t *testing.T) {
 			stop(reading(before, nil, nil), 4),
 			failed(reading(before, reading(before, nil, nil).Messages[3].GetCursor(), &evev1.Filter{IncludeTypes: []string{"y"}}), 0, "CURSOR_DIVERGED"),
 		}},
+		{"records that could be of two histories", twice, []guarantee.Call{bare(reading(short, nil, nil))}},
 		{"a forged anchor", sessionOf(lines), []guarantee.Call{forged(failed(reading(lines, nil, nil), 0, "CURSOR_DIVERGED"))}},
 		{"an omitted record", sessionOf(lines), []guarantee.Call{change(all, 0, func(m *evev1.SubscribeResponse) {
 			m.GetFact().RecordJson, m.GetFact().Omitted = "", &evev1.Omitted{Size: 45}
