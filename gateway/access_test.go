@@ -206,3 +206,16 @@ func TestShutdownEndsHealthWatches(t *testing.T) {
 		}
 	})
 }
+
+// A gateway that was told to end before it began to serve ends in good order.
+func TestShutdownBeforeServe(t *testing.T) {
+	s, err := gateway.New(gateway.Config{Agents: []gateway.Agent{{Name: "tide", URL: "http://127.0.0.1:1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Shutdown(t.Context())
+	lis := fakeeve.NewPipeListener()
+	if err := s.Serve(lis); err != nil {
+		t.Errorf("serving: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -71,7 +72,10 @@ func (s *Server) options() []grpc.ServerOption {
 
 // Serve accepts connections until the listener fails or Shutdown is called; then it returns nil.
 func (s *Server) Serve(lis net.Listener) error {
-	return s.grpc.Serve(lis)
+	if err := s.grpc.Serve(lis); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil // Shutdown came first
 }
 
 // Shutdown ends the gateway: health turns NOT_SERVING, service goes on for DrainDelay, clients are told to go

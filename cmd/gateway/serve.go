@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"google.golang.org/grpc"
 
 	"github.com/evegateway/evegateway/auth/egress"
 	"github.com/evegateway/evegateway/gateway"
@@ -157,8 +156,7 @@ func serve(ctx context.Context, srv *gateway.Server, lis net.Listener, s serving
 	limit, cancel := context.WithTimeout(s.cut, s.timeout)
 	defer cancel()
 	srv.Shutdown(limit)
-	// Told to end before it had begun, the server says that it was stopped.
-	if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := <-served; err != nil {
 		return fmt.Errorf("serving on %s: %w", lis.Addr(), err)
 	}
 	switch {
